@@ -1,0 +1,41 @@
+# Two commands for a fresh machine with Python 3.11 or later: `make demo` and `make test`.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check format clean
+
+demo: .venv/installed
+	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
+	@$(BIN)/ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml
+	@echo
+	@echo '$$ ulr evaluate examples/news_blurbs.csv -t headline -t summary --labels examples/news_labels.txt --truth section'
+	@$(BIN)/ulr evaluate examples/news_blurbs.csv -t headline -t summary --labels examples/news_labels.txt --truth section
+
+test: check
+	$(BIN)/pytest
+
+check: .venv/developing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/developing
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed; name one with: make PYTHON=python3.12'; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/developing: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/installed

@@ -1,0 +1,341 @@
+"""`DatalessClassifier`: texts and label names in, categories out, by scikit-learn's rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ulr.encoders import (
+    Encoder,
+    OnTexts,
+    encode_batches,
+    encode_texts,
+    fingerprint,
+    in_batches,
+    load_encoder,
+)
+from ulr.errors import LabelError, ModelError, TextError
+from ulr.files import refuse_existing, sha256, whole_folder
+from ulr.labels import Label, LabelSet, as_label_set
+from ulr.refine import OnPass, nearest, refine
+from ulr.refine.distances import unit_rows
+
+_FORMAT_VERSION = 1
+_SETTINGS, _ARRAYS = "model.json", "centroids.safetensors"
+
+
+class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Sort texts into categories by the categories' names, refined on the texts themselves.
+
+    Parameters
+    ----------
+    labels
+        A list of names, or a mapping of names to one phrase or several, or a `LabelSet`. Names
+        are what comes out, phrases are what is encoded.
+    encoder
+        Name of an encoder, or any object with ``encode(list of str) -> array``.
+    method
+        ``ulr`` refines the labels on the texts as the paper does; ``none`` takes the nearest.
+    distance
+        ``cosine``, ``l2`` or ``dot``.
+    template
+        A sentence with ``{}`` in it that is put around every phrase before it is encoded.
+    max_iterations
+        Most passes over the texts.
+    threads
+        Threads of the refinement; None for every core.
+
+    Attributes
+    ----------
+    classes_
+        Names of the labels, in the order given.
+    refinement_
+        The `Refinement` of the fitted texts.
+    centroids_
+        (n_labels, n_dims) what new texts are compared with.
+    n_iter_
+        Passes over the texts.
+    temperature_
+        The typical lead of the nearest label over the next; see `predict_proba`.
+    encoder_
+        The encoder in use.
+
+    Examples
+    --------
+    >>> from ulr import DatalessClassifier
+    >>> texts = ["The striker scored twice", "Shares fell on Monday", "A late goal won it"]
+    >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+    >>> clf.predict(["The central bank raised interest rates"])
+    array(['business'], dtype='<U8')
+    """
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        encoder: str | Encoder = "static",
+        method: str = "ulr",
+        distance: str = "cosine",
+        template: str | None = None,
+        max_iterations: int = 100,
+        threads: int | None = None,
+    ) -> None:
+        self.labels = labels
+        self.encoder = encoder
+        self.method = method
+        self.distance = distance
+        self.template = template
+        self.max_iterations = max_iterations
+        self.threads = threads
+
+    def fit(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> Self:
+        """Encode the texts, classify them by name, refine the labels on them.
+
+        Parameters
+        ----------
+        texts
+            The documents; a list, an array or a pandas or polars Series of texts. None counts
+            as an empty text.
+        y
+            Nothing, or the label of each text where it is known and None (or -1) elsewhere.
+        """
+        return self.fit_batches(in_batches(as_texts(texts)), y)
+
+    def fit_batches(
+        self,
+        batches: Iterable[list[str]],
+        y: Iterable[Any] | None = None,
+        *,
+        on_texts: OnTexts | None = None,
+        on_pass: OnPass | None = None,
+    ) -> Self:
+        """As `fit`, for texts that arrive batch by batch and need never be in memory at once.
+
+        Parameters
+        ----------
+        batches
+            Lists of texts.
+        y
+            As in `fit`, one a text.
+        on_texts
+            Called with the number of texts of every encoded batch.
+        on_pass
+            Called after every pass of the refinement.
+        """
+        label_set = as_label_set(self.labels)
+        encoder = load_encoder(self.encoder)
+        anchors = label_vectors(encoder, label_set, self.template)
+        known = None if y is None else _known_labels(y, label_set)
+        refinement = refine(
+            encode_batches(encoder, batches, on_texts),
+            anchors,
+            distance=self.distance,
+            method=self.method,
+            known=known,
+            max_iterations=self.max_iterations,
+            threads=self.threads,
+            on_pass=on_pass,
+        )
+        self.encoder_ = encoder
+        self.label_set_ = label_set
+        self.classes_ = np.array(label_set.names)
+        self.refinement_ = refinement
+        self.centroids_ = refinement.centroids
+        self.n_iter_ = refinement.n_iterations
+        self.temperature_ = typical_lead(refinement.scores)
+        return self
+
+    def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[np.str_]:
+        """The labels of the texts that the labels are refined on."""
+        self.fit(texts, y)
+        return np.asarray(self.classes_[self.refinement_.predictions])
+
+    def predict(self, texts: Iterable[str]) -> NDArray[np.str_]:
+        """The label of each text, by the refined labels; the texts may be new."""
+        return np.asarray(self.classes_[self.nearest(texts)[0]])
+
+    def decision_function(self, texts: Iterable[str]) -> NDArray[np.float32]:
+        """Scores of the texts, (n_texts, n_labels); larger is closer."""
+        return self.nearest(texts)[1]
+
+    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
+        """Softmax over the scores, (n_texts, n_labels); the rows add up to one.
+
+        Scores are divided by `temperature_`, so that a text whose label leads the next one by as
+        much as the fitted texts' labels do on average has odds of e to 1 between the two.
+        """
+        return self.probabilities(self.nearest(texts)[1])
+
+    def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The probabilities that `predict_proba` makes of scores, (n_texts, n_labels)."""
+        check_is_fitted(self)
+        return np.asarray(softmax(scores.astype(np.float64) / self.temperature_, axis=1))
+
+    def nearest(self, texts: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Index into `classes_` and scores, (n_texts, n_labels), of each text."""
+        check_is_fitted(self)
+        vectors = encode_texts(self.encoder_, as_texts(texts))
+        return nearest(vectors, self.centroids_, distance=self.distance, threads=self.threads)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write what `predict` needs to a folder: JSON and safetensors, whole or not at all."""
+        check_is_fitted(self)
+        folder = Path(path)
+        refuse_existing(folder, overwrite, ModelError, "overwrite=True (--force)")
+        if folder.exists() and not (folder / _SETTINGS).is_file():
+            raise ModelError(f"{folder} is not a saved model, so it is not replaced.")
+        with whole_folder(folder) as partial:
+            save_file({"centroids": np.ascontiguousarray(self.centroids_)}, str(partial / _ARRAYS))
+            settings = {
+                "format": _FORMAT_VERSION,
+                "labels": [
+                    {"name": each.name, "phrases": each.phrases} for each in self.label_set_
+                ],
+                "encoder": getattr(self.encoder_, "spec", None),
+                "encoder_fingerprint": fingerprint(self.encoder_),
+                "method": self.method,
+                "distance": self.distance,
+                "template": self.template,
+                "max_iterations": self.max_iterations,
+                "n_iter": self.n_iter_,
+                "temperature": self.temperature_,
+                "arrays_sha256": sha256(partial / _ARRAYS),
+            }
+            (partial / _SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False))
+
+    @classmethod
+    def load(cls, path: str | Path, *, encoder: Encoder | None = None) -> Self:
+        """Read a saved model.
+
+        Parameters
+        ----------
+        path
+            The folder that `save` wrote.
+        encoder
+            The encoder object, if the model was fitted with one rather than with a name.
+        """
+        folder = Path(path)
+        settings = _read_settings(folder)
+        try:
+            labels = LabelSet(
+                tuple(Label(e["name"], tuple(e["phrases"])) for e in settings["labels"])
+            )
+            name, expected = settings["encoder"], settings["encoder_fingerprint"]
+            if encoder is None and name is None:
+                raise ModelError(
+                    f"{folder} was fitted with an encoder object, {expected}; "
+                    "give it to load(path, encoder=…)."
+                )
+            model = cls(
+                labels,
+                encoder=encoder or name,
+                method=settings["method"],
+                distance=settings["distance"],
+                template=settings["template"],
+                max_iterations=settings["max_iterations"],
+            )
+            model.encoder_ = load_encoder(model.encoder)
+            found = fingerprint(model.encoder_)
+            if found != expected:
+                raise ModelError(f"{folder} needs the encoder {expected}; this one is {found}.")
+            if sha256(folder / _ARRAYS) != settings["arrays_sha256"]:
+                raise ModelError(f"{folder / _ARRAYS} is damaged: its hash is not the saved one.")
+            model.centroids_ = load_file(str(folder / _ARRAYS))["centroids"]
+            model.n_iter_ = settings["n_iter"]
+            model.temperature_ = settings["temperature"]
+        except (KeyError, TypeError, OSError, SafetensorError) as error:
+            raise ModelError(f"{folder} is not a whole saved model: {error!r}.") from error
+        model.label_set_ = labels
+        model.classes_ = np.array(labels.names)
+        return model
+
+
+def as_texts(texts: Iterable[Any]) -> list[str]:
+    """Documents as a list of texts, from a list, an array or a Series; None and NaN are empty."""
+    if isinstance(texts, str):
+        raise TextError("texts must be a list of texts; got one text. Put it in a list.")
+    shape = getattr(texts, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise TextError(f"texts must be a one-dimensional list of texts; got shape {shape}.")
+    if not isinstance(texts, Iterable):
+        raise TextError(f"texts must be a list of texts; got {type(texts).__name__}.")
+    documents = ["" if _missing(text) else text for text in texts]
+    for index, text in enumerate(documents):
+        if not isinstance(text, str):
+            raise TextError(f"texts must be texts; number {index} is {text!r}.")
+    if not documents:
+        raise TextError("there are no texts; at least one is needed.")
+    return [str(text) for text in documents]
+
+
+def label_vectors(
+    encoder: Encoder, label_set: LabelSet, template: str | None = None
+) -> NDArray[np.float32]:
+    """One vector a label: its phrase's, or the mean of its phrases' unit vectors."""
+    phrases = label_set.phrases(template)
+    vectors = encode_texts(encoder, [phrase for each in phrases for phrase in each])
+    rows, end = [], 0
+    for label, each in zip(label_set, phrases, strict=True):
+        own = vectors[end : end + len(each)]
+        end += len(each)
+        if not own.any(axis=1).all():
+            raise LabelError(
+                f"label {label.name!r}: the encoder knows no word of "
+                f"{each[int(np.argmin(own.any(axis=1)))]!r}; use other words."
+            )
+        rows.append(own[0] if len(own) == 1 else unit_rows(own.astype(np.float64)).mean(axis=0))
+    return np.stack(rows).astype(np.float32)
+
+
+def typical_lead(scores: NDArray[np.float32]) -> float:
+    """The mean lead of the best score over the next; 1 where there is no lead at all."""
+    best = np.partition(scores, -2, axis=1)[:, -2:]
+    lead = float((best[:, 1] - best[:, 0]).mean(dtype=np.float64))
+    return lead if lead > 0 else 1.0
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def _known_labels(y: Iterable[Any], label_set: LabelSet) -> NDArray[np.intp]:
+    """Label index of each text, -1 where it is not known."""
+    index = {name: i for i, name in enumerate(label_set.names)}
+    known = []
+    for place, label in enumerate(y):
+        if _missing(label) or (not isinstance(label, str) and label == -1):
+            known.append(-1)
+        elif str(label) in index:
+            known.append(index[str(label)])
+        else:
+            raise LabelError(
+                f"y must be label names, and None (or -1) where unknown; number {place} is "
+                f"{label!r}. The labels are: {', '.join(label_set.names)}."
+            )
+    return np.array(known, dtype=np.intp)
+
+
+def _read_settings(folder: Path) -> dict[str, Any]:
+    if not (folder / _SETTINGS).is_file():
+        raise ModelError(f"{folder} is not a saved model; it has no {_SETTINGS}.")
+    try:
+        settings = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{folder / _SETTINGS} cannot be read: {error}.") from error
+    version = settings.get("format") if isinstance(settings, dict) else None
+    if version != _FORMAT_VERSION:
+        raise ModelError(
+            f"{folder} is of model format {version}; this version of ulr reads format "
+            f"{_FORMAT_VERSION}. Save it again, or install the ulr that wrote it."
+        )
+    return dict(settings)

@@ -1,0 +1,79 @@
+"""`ulr classify`: a file and label names in, the file with categories out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ulr.cli import options
+from ulr.cli.console import ProgressBar, plain_errors, print_json, print_summary
+
+
+def classify(
+    file: options.File,
+    labels: options.Labels,
+    output: options.OutputFile = None,
+    text_column: options.TextColumns = None,
+    method: options.Method = "ulr",
+    distance: options.Distance = "cosine",
+    encoder: options.Encoder = "static",
+    template: options.Template = None,
+    save_model: Annotated[
+        str | None,
+        typer.Option("--save-model", help="Folder to keep the classifier in, for 'ulr predict'."),
+    ] = None,
+    prefix: options.Prefix = "ulr_",
+    force: options.Force = False,
+    json: options.Json = False,
+    format: options.Format = None,
+    encoding: options.Encoding = "utf-8",
+    delimiter: options.Delimiter = None,
+    no_header: options.NoHeader = False,
+) -> None:
+    """Give every document of a file a category, by the categories' names.
+
+    The labels are first compared with the documents as they are named, then refined on the
+    documents. Rows and columns stay as they are; the label, its confidence and the label before
+    refinement are added.
+
+    [bold]Examples[/bold]
+
+    ulr classify news.csv --labels "world, sports, business" -o labelled.csv
+
+    ulr classify tickets.parquet -l labels.txt -t subject -t body -o out.parquet
+
+    cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
+    """
+    with plain_errors():
+        from ulr.classifier import DatalessClassifier
+        from ulr.errors import ModelError
+        from ulr.files import refuse_existing
+        from ulr.jobs import Output, classify_file, text_columns
+        from ulr.labels import labels_from_argument
+        from ulr.tables import open_table
+
+        if json and output == "-":
+            raise typer.BadParameter("--json and -o - both want standard output; choose one.")
+        if save_model is not None:
+            refuse_existing(Path(save_model), force, ModelError, "--force")
+        label_set = labels_from_argument(labels)
+        how = options.table_format(format, encoding, delimiter, no_header)
+        with ProgressBar() as progress, open_table(file, how) as source:
+            classifier = DatalessClassifier(
+                label_set, encoder=encoder, method=method, distance=distance, template=template
+            )
+            report = classify_file(
+                source,
+                text_columns(source, text_column or []),
+                classifier,
+                Output(output, prefix, force),
+                progress,
+            )
+        if save_model is not None:
+            classifier.save(save_model, overwrite=force)
+        if json:
+            print_json(report.as_dict())
+        elif output != "-":
+            print_summary(report)

@@ -1,0 +1,250 @@
+"""What people see: progress, summaries and errors."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from ulr.errors import UlrError
+
+if TYPE_CHECKING:
+    from ulr.jobs import EvaluationReport, JobReport, ShownDocument
+    from ulr.metrics import Evaluation
+    from ulr.refine import Pass
+
+_WIDEST_CONFUSION = 12
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """One sentence and a non-zero exit for what a user can mend, and for Ctrl-C."""
+    try:
+        yield
+    except UlrError as error:
+        print(f"ulr: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        print("ulr: stopped; nothing was written.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        # The reader of a pipe, e.g. `head`, had enough. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+
+
+class ProgressBar:
+    """A `Listener` that draws a bar, on a terminal only."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task: TaskID | None = None
+        self._done = 0
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def stage(self, name: str, total: int | None) -> None:
+        """Begin another bar."""
+        if self._task is not None:
+            self._progress.update(self._task, total=self._done, completed=self._done)
+        self._done = 0
+        self._task = self._progress.add_task(name, total=total, note="documents")
+
+    def advance(self, documents: int) -> None:
+        """Move the bar, and say how fast."""
+        if self._task is not None:
+            self._done += documents
+            self._progress.update(self._task, advance=documents)
+            speed = self._progress.tasks[-1].speed
+            note = f"documents, {speed:,.0f}/s" if speed else "documents"
+            self._progress.update(self._task, note=note)
+
+    def passed(self, done: Pass) -> None:
+        """A pass of the refinement."""
+        if done.iteration == 0:
+            self.stage("Refining", None)
+        if self._task is not None:
+            self._done += 1
+            note = f"passes, {done.changed:,} changed, objective {done.objective:.4f}"
+            self._progress.update(self._task, advance=1, note=note)
+
+
+def print_json(report: dict[str, Any]) -> None:
+    """The summary for programs."""
+    print(json.dumps(report, indent=1, ensure_ascii=False))
+
+
+def print_summary(report: JobReport) -> None:
+    """The summary of a job for people."""
+    console = _console()
+    console.print(_headline(report), end="\n\n")
+    console.print(_counts(report))
+    console.print()
+    if report.moved_documents:
+        console.print("Moved by refinement, the surest first:", style="bold")
+        _print_documents(console, report.moved_documents, with_unrefined=True)
+    console.print("Least certain:", style="bold")
+    _print_documents(console, report.least_certain, with_unrefined=False)
+    if report.output is None:
+        console.print("Nothing was written; add -o OUT.csv to keep the categories.")
+    elif report.output != "-":
+        console.print(f"Written: {report.output}")
+
+
+def print_evaluation(report: EvaluationReport) -> None:
+    """The figures of an evaluation for people."""
+    console = _console()
+    console.print(_headline(report.job), end="\n\n")
+    if report.without_truth:
+        console.print(
+            f"{report.without_truth:,} documents have no truth and are not in the figures."
+        )
+    for table in (_overall(report), _per_class(report), _confusion(report.after)):
+        console.print(table)
+        console.print()
+    if report.job.moved_documents:
+        console.print("Moved by refinement, the surest first:", style="bold")
+        _print_documents(console, report.job.moved_documents, with_unrefined=True)
+
+
+def _console() -> Console:
+    # Text piped into a file is not cut to the width of a terminal that is not there.
+    return Console(
+        width=None if sys.stdout.isatty() else 120, highlight=False, emoji=False, markup=False
+    )
+
+
+def _headline(report: JobReport) -> str:
+    parts = [f"{report.documents:,} documents, {len(report.labels)} labels"]
+    if report.moved is not None and report.iterations is not None:
+        parts.append(
+            f"refinement moved {report.moved:,} ({report.moved / report.documents:.1%}) in "
+            f"{report.iterations} passes"
+        )
+        if not report.converged and report.iterations > 1:
+            parts.append("stopped at the limit of passes before it settled")
+    parts.append(f"{report.seconds:.1f} s")
+    if report.empty_documents:
+        parts.append(f"{report.empty_documents:,} empty")
+    if report.truncated_documents:
+        parts.append(f"{report.truncated_documents:,} cut to the encoder's limit")
+    return "; ".join(parts) + "."
+
+
+def _counts(report: JobReport) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    table.add_column("label")
+    refined = report.moved is not None
+    if refined:
+        table.add_column("by name", justify="right")
+    table.add_column("refined" if refined else "documents", justify="right")
+    table.add_column("")
+    most = max(each.after for each in report.labels) or 1
+    for each in report.labels:
+        bar = "█" * round(24 * each.after / most)
+        before = [f"{each.before:,}"] if refined else []
+        table.add_row(Text(each.label), *before, f"{each.after:,}", bar)
+    return table
+
+
+def _print_documents(
+    console: Console, documents: tuple[ShownDocument, ...], with_unrefined: bool
+) -> None:
+    for each in documents:
+        change = f"{each.unrefined} → {each.label}" if with_unrefined else each.label
+        console.print(f"  row {each.row}, {change} ({each.confidence:.2f}): {each.text}")
+
+
+def _overall(report: EvaluationReport) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in ("", "by name", "refined", "gain"):
+        table.add_column(name, justify="left" if not name else "right")
+    for name, before, after in (
+        ("accuracy", report.before.accuracy, report.after.accuracy),
+        ("macro-F1", report.before.macro_f1, report.after.macro_f1),
+    ):
+        gain = f"{100 * (after - before):+.1f}"
+        table.add_row(name, f"{100 * before:.1f} %", f"{100 * after:.1f} %", gain)
+    table.add_row("calibration error", "", f"{100 * report.calibration_error:.1f} %", "")
+    return table
+
+
+def _per_class(report: EvaluationReport) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.add_column("label")
+    for name in ("documents", "precision", "recall", "F1", "F1 by name"):
+        table.add_column(name, justify="right")
+    for before, after in zip(report.before.classes, report.after.classes, strict=True):
+        figures = (after.precision, after.recall, after.f1, before.f1)
+        table.add_row(
+            Text(after.label),
+            f"{after.documents:,}",
+            *(f"{100 * figure:.1f}" for figure in figures),
+        )
+    return table
+
+
+def _confusion(evaluation: Evaluation) -> RichTable:
+    """True labels in rows, predicted ones in columns; for many labels, the worst pairs only."""
+    names = [each.label for each in evaluation.classes]
+    if len(names) > _WIDEST_CONFUSION:
+        return _worst_pairs(evaluation, names)
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    table.add_column("true \\ predicted")
+    for name in names:
+        table.add_column(Text(name), justify="right", max_width=12, overflow="fold")
+    for i, name in enumerate(names):
+        cells = [
+            Text(f"{count:,}", style="bold" if i == j else "")
+            for j, count in enumerate(evaluation.confusion[i].tolist())
+        ]
+        table.add_row(Text(name), *cells)
+    return table
+
+
+def _worst_pairs(evaluation: Evaluation, names: list[str]) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in ("most confused: true", "predicted"):
+        table.add_column(name)
+    table.add_column("documents", justify="right")
+    pairs = sorted(
+        (-int(evaluation.confusion[i, j]), i, j)
+        for i in range(len(names))
+        for j in range(len(names))
+        if i != j and evaluation.confusion[i, j]
+    )
+    for count, i, j in pairs[:_WIDEST_CONFUSION]:
+        table.add_row(Text(names[i]), Text(names[j]), f"{-count:,}")
+    return table

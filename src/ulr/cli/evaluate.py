@@ -1,0 +1,64 @@
+"""`ulr evaluate`: how good the categories are, where the truth is known."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ulr.cli import options
+from ulr.cli.console import ProgressBar, plain_errors, print_evaluation, print_json
+
+
+def evaluate(
+    file: options.File,
+    labels: options.Labels,
+    truth: Annotated[
+        str,
+        typer.Option(
+            "--truth",
+            help="Column of the true label names, used only to report.",
+            show_default=False,
+        ),
+    ],
+    text_column: options.TextColumns = None,
+    method: options.Method = "ulr",
+    distance: options.Distance = "cosine",
+    encoder: options.Encoder = "static",
+    template: options.Template = None,
+    json: options.Json = False,
+    format: options.Format = None,
+    encoding: options.Encoding = "utf-8",
+    delimiter: options.Delimiter = None,
+    no_header: options.NoHeader = False,
+) -> None:
+    """Classify a file as 'ulr classify' does, then compare with the truth.
+
+    Shows accuracy, macro-F1, the figures of each label and a confusion table, before and after
+    refinement. The truth is never used to classify.
+
+    [bold]Examples[/bold]
+
+    ulr evaluate news.csv --labels "world, sports, business" --truth section
+
+    ulr evaluate test.csv --no-header -t c2 -t c3 --truth c1 -l labels.txt --json
+    """
+    with plain_errors():
+        from ulr.classifier import DatalessClassifier
+        from ulr.jobs import evaluate_file, text_columns
+        from ulr.labels import labels_from_argument
+        from ulr.tables import open_table
+
+        label_set = labels_from_argument(labels)
+        how = options.table_format(format, encoding, delimiter, no_header)
+        with ProgressBar() as progress, open_table(file, how) as source:
+            classifier = DatalessClassifier(
+                label_set, encoder=encoder, method=method, distance=distance, template=template
+            )
+            report = evaluate_file(
+                source, text_columns(source, text_column or []), truth, classifier, progress
+            )
+        if json:
+            print_json(report.as_dict())
+        else:
+            print_evaluation(report)

@@ -1,0 +1,112 @@
+"""The embedded encoder: static token vectors, averaged. No network, no PyTorch, no padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from scipy.sparse import csr_array
+from tokenizers import Tokenizer
+
+from ulr.encoders.weights import PackagedFile
+from ulr.errors import EncoderError
+
+_VECTORS = PackagedFile(
+    "wordllama",
+    "weights/l2_supercat_256.safetensors",
+    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+)
+_TOKENIZER = PackagedFile(
+    "wordllama",
+    "tokenizers/l2_supercat_tokenizer_config.json",
+    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+)
+
+
+class StaticEncoder:
+    """A text's vector is the mean of its tokens' vectors; an empty text's is zero.
+
+    Parameters
+    ----------
+    vectors
+        (n_tokens, n_dims) one vector a token of the tokenizer.
+    tokenizer
+        Turns texts into token numbers.
+    max_tokens
+        Tokens of a text that are used; what follows is cut off, and counted in `truncated`.
+    fingerprint
+        What tells these vectors from others.
+
+    Attributes
+    ----------
+    truncated
+        Texts cut so far.
+    """
+
+    def __init__(
+        self,
+        vectors: NDArray[np.float32],
+        tokenizer: Tokenizer,
+        *,
+        max_tokens: int = 4096,
+        fingerprint: str = "static",
+    ) -> None:
+        if max_tokens < 1:
+            raise EncoderError(f"max_tokens must be at least 1; got {max_tokens}.")
+        if tokenizer.get_vocab_size() > len(vectors):
+            raise EncoderError(
+                f"the tokenizer knows {tokenizer.get_vocab_size()} tokens, but there are only "
+                f"{len(vectors)} token vectors."
+            )
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._vectors = vectors
+        self._tokenizer = tokenizer
+        self.max_tokens = max_tokens
+        self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
+        self.truncated = 0
+
+    @classmethod
+    def embedded(cls, max_tokens: int = 4096) -> StaticEncoder:
+        """The default encoder: 32,000 token vectors of 256 dimensions, installed with `ulr`."""
+        vectors = load_file(_VECTORS.locate())["embedding.weight"].astype(np.float32)
+        tokenizer = Tokenizer.from_file(str(_TOKENIZER.locate()))
+        return _Embedded(
+            vectors,
+            tokenizer,
+            max_tokens=max_tokens,
+            fingerprint=f"static wordllama {_VECTORS.sha256[:16]}",
+        )
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions of the vectors."""
+        return int(self._vectors.shape[1])
+
+    def encode(self, texts: list[str], /) -> NDArray[np.float32]:
+        """Vectors of the texts, (n_texts, n_dims); each the same whatever else is in the list."""
+        encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        tokens = [each.ids for each in encoded]
+        self.truncated += sum(len(each) > self.max_tokens for each in tokens)
+        tokens = [each[: self.max_tokens] for each in tokens]
+        counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+        flat = np.fromiter((t for each in tokens for t in each), np.int32, count=counts.sum())
+        # Summed as a sparse product: row by row, in token order, with nothing padded or gathered.
+        occurrences = csr_array(
+            (np.ones(len(flat), dtype=np.float32), flat, np.append(0, np.cumsum(counts))),
+            shape=(len(texts), len(self._vectors)),
+        )
+        means: NDArray[np.float32] = occurrences @ self._vectors
+        means /= np.maximum(counts, 1)[:, None].astype(np.float32)
+        return means
+
+
+class _Embedded(StaticEncoder):
+    """The packaged weights, pickled as a reference to the package rather than as 32 MB."""
+
+    spec = "static"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StaticEncoder.embedded, (self.max_tokens,)

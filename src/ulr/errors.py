@@ -1,0 +1,43 @@
+"""Every error a user can meet. Each message says what was expected, what came and what to do.
+
+UlrError
+└── InputError (also a ValueError): what was given cannot be used
+    ├── ArrayError: documents, labels or settings of a refinement
+    ├── LabelError: names and phrases of labels
+    ├── TextError: texts that are not texts
+    ├── TableError: files of documents
+    ├── EncoderError: an encoder, or the weights it needs
+    └── ModelError: a saved model
+"""
+
+
+class UlrError(Exception):
+    """Anything that `ulr` raises on purpose."""
+
+
+class InputError(UlrError, ValueError):
+    """What was given cannot be used; the message says why and what would work."""
+
+
+class ArrayError(InputError):
+    """Arrays or settings that a refinement cannot start from."""
+
+
+class LabelError(InputError):
+    """Label names or phrases that cannot be used."""
+
+
+class TextError(InputError):
+    """Documents that are not texts."""
+
+
+class TableError(InputError):
+    """A file of documents that cannot be read or written."""
+
+
+class EncoderError(InputError):
+    """An encoder that cannot be loaded or gives something other than vectors."""
+
+
+class ModelError(InputError):
+    """A saved model that cannot be read or written."""

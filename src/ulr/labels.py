@@ -1,0 +1,258 @@
+"""Labels: the names that come out, and the phrases that are encoded for each.
+
+Read from a list, a mapping, a line of text or a file. Every error names the line or the place
+in the list. Encoding the phrases is the classifier's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ulr.errors import LabelError
+
+_FILE_ENDINGS = (".txt", ".json", ".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Label:
+    """One category: its name, and the phrases that describe it to the encoder."""
+
+    name: str
+    phrases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The categories of one task, in the order given."""
+
+    labels: tuple[Label, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self.labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What comes out."""
+        return tuple(label.name for label in self.labels)
+
+    def phrases(self, template: str | None = None) -> list[list[str]]:
+        """What is encoded: the phrases of each label, each inside the template if there is one."""
+        if template is None:
+            return [list(label.phrases) for label in self.labels]
+        if "{}" not in template:
+            raise LabelError(
+                f"a template must contain {{}} where the phrase goes; got {template!r}."
+            )
+        return [[template.replace("{}", phrase) for phrase in each.phrases] for each in self.labels]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A label as found, before it is checked: any values, and where they stand."""
+
+    where: str
+    name: Any
+    phrases: Any
+
+
+def as_label_set(given: Any) -> LabelSet:
+    """Labels from whatever a user has.
+
+    Parameters
+    ----------
+    given
+        A list of names; a mapping of names to one phrase or several; a `Path` of a file; or a
+        `LabelSet`.
+
+    Raises
+    ------
+    LabelError
+        When a name is empty or given twice, a phrase belongs to two labels, or there are fewer
+        than two labels.
+    """
+    if isinstance(given, LabelSet):
+        return given
+    if isinstance(given, Path):
+        return read_labels(given)
+    if isinstance(given, str):
+        raise LabelError(
+            f"labels must be a list of names or a mapping; got the text {given!r}. "
+            "Use ulr.labels.parse_labels for one line of names, read_labels for a file."
+        )
+    if isinstance(given, Mapping):
+        return _checked(_mapping_entries(given.items(), "labels"))
+    if isinstance(given, Iterable):
+        return _checked([_Entry(f"label {i}", name, None) for i, name in enumerate(given, 1)])
+    raise LabelError(f"labels must be a list of names or a mapping; got {type(given).__name__}.")
+
+
+def parse_labels(text: str) -> LabelSet:
+    """Labels from one line, ``world, sports, technology: science; computers``."""
+    items = text.split(",")
+    return _checked([_line_entry(f"label {i}", item) for i, item in enumerate(items, 1)])
+
+
+def labels_from_argument(value: str) -> LabelSet:
+    """Labels from a command-line argument: the name of a file, or the labels themselves."""
+    path = Path(value)
+    if value.lower().endswith(_FILE_ENDINGS) or path.is_file():
+        return read_labels(path)
+    return parse_labels(value)
+
+
+def read_labels(path: str | Path) -> LabelSet:
+    """Labels from a file.
+
+    A text file has one label a line, ``name`` or ``name: phrase; phrase``; blank lines and lines
+    that begin with ``# `` are passed over. JSON and YAML hold a list of names, or a mapping of
+    names to one phrase or several.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise LabelError(f"there is no label file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+    ending = path.suffix.lower()
+    if ending == ".json":
+        entries = _json_entries(text, path.name)
+    elif ending in (".yaml", ".yml"):
+        entries = _yaml_entries(text, path.name)
+    else:
+        entries = [
+            _line_entry(f"{path.name} line {number}", line)
+            for number, line in enumerate(text.splitlines(), 1)
+            if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# ")
+        ]
+    return _checked(entries, path.name)
+
+
+def _line_entry(where: str, line: str) -> _Entry:
+    name, colon, phrases = line.partition(":")
+    return _Entry(where, name, phrases.split(";") if colon else None)
+
+
+def _mapping_entries(items: Iterable[tuple[Any, Any]], source: str) -> list[_Entry]:
+    return [
+        _Entry(f"{source} entry {i}", name, [phrases] if isinstance(phrases, str) else phrases)
+        for i, (name, phrases) in enumerate(items, 1)
+    ]
+
+
+def _json_entries(text: str, source: str) -> list[_Entry]:
+    try:
+        # Pairs rather than a dict, which would drop the first of two equal names in silence.
+        value = json.loads(text, object_pairs_hook=_Pairs)
+    except json.JSONDecodeError as error:
+        raise LabelError(f"{source} line {error.lineno} is not JSON: {error.msg}.") from error
+    # JSON is YAML but for tabs, so the YAML reader knows which line each entry stands on.
+    lines = _entry_lines(_yaml_node(text.replace("\t", " "), source))
+    return _entries_at_lines(value, lines, source)
+
+
+def _yaml_entries(text: str, source: str) -> list[_Entry]:
+    node = _yaml_node(text, source)
+    # The base constructor reads every scalar as text, so that the label `no` stays "no".
+    loader = yaml.BaseLoader("")
+    value: Any
+    if isinstance(node, yaml.MappingNode):
+        value = _Pairs(
+            (loader.construct_object(key, deep=True), loader.construct_object(item, deep=True))
+            for key, item in node.value
+        )
+    else:
+        value = None if node is None else loader.construct_object(node, deep=True)
+    return _entries_at_lines(value, _entry_lines(node), source)
+
+
+class _Pairs(list[tuple[Any, Any]]):
+    """A mapping as its pairs, equal names included."""
+
+
+def _yaml_node(text: str, source: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(text, Loader=yaml.BaseLoader)  # type: ignore[no-any-return]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or error
+        raise LabelError(f"{source}{line} is not YAML: {problem}.") from error
+
+
+def _entry_lines(node: yaml.Node | None) -> list[int]:
+    if isinstance(node, yaml.MappingNode):
+        return [key.start_mark.line + 1 for key, _ in node.value]
+    if isinstance(node, yaml.SequenceNode):
+        return [item.start_mark.line + 1 for item in node.value]
+    return []
+
+
+def _entries_at_lines(value: Any, lines: list[int], source: str) -> list[_Entry]:
+    if isinstance(value, _Pairs):
+        entries = _mapping_entries(value, source)
+    elif isinstance(value, list):
+        entries = [_Entry("", name, None) for name in value]
+    else:
+        raise LabelError(f"{source} must hold a list of names or a mapping of names to phrases.")
+    return [
+        _Entry(f"{source} line {line}", entry.name, entry.phrases)
+        for line, entry in zip(lines, entries, strict=True)
+    ]
+
+
+def _checked(entries: list[_Entry], source: str | None = None) -> LabelSet:
+    """The one place where labels are checked."""
+    labels: list[Label] = []
+    names: dict[str, str] = {}
+    owners: dict[str, tuple[str, str]] = {}
+    for entry in entries:
+        name = _text(entry.name, entry.where, "name")
+        if name in names:
+            raise LabelError(f"{entry.where}: label {name!r} is already given at {names[name]}.")
+        names[name] = entry.where
+        phrases = _phrases(entry, name)
+        for phrase in phrases:
+            if phrase in owners:
+                owner, where = owners[phrase]
+                raise LabelError(
+                    f"{entry.where}: phrase {phrase!r} of label {name!r} is already given for "
+                    f"label {owner!r} at {where}."
+                )
+            owners[phrase] = (name, entry.where)
+        labels.append(Label(name, phrases))
+    if len(labels) < 2:
+        place = f"{source} has" if source else "there is"
+        only = f"only one, {labels[0].name!r} ({entries[0].where})" if labels else "none"
+        raise LabelError(f"at least 2 labels are needed; {place} {only}.")
+    return LabelSet(tuple(labels))
+
+
+def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
+    if entry.phrases is None:
+        return (name,)
+    if not isinstance(entry.phrases, list | tuple) or isinstance(entry.phrases, _Pairs):
+        raise LabelError(
+            f"{entry.where}: the phrases of label {name!r} must be a text or a list of texts; "
+            f"got {entry.phrases!r}."
+        )
+    if not entry.phrases:
+        raise LabelError(f"{entry.where}: label {name!r} has no phrases.")
+    return tuple(_text(phrase, entry.where, f"phrase of {name!r}") for phrase in entry.phrases)
+
+
+def _text(value: Any, where: str, what: str) -> str:
+    if not isinstance(value, str):
+        raise LabelError(f"{where}: a {what} must be a text; got {value!r}.")
+    if not value.strip():
+        raise LabelError(f"{where}: a {what} is empty.")
+    return " ".join(value.split())

@@ -1,0 +1,20 @@
+"""The mathematics: vectors of documents and labels in, a `Refinement` out.
+
+Knows arrays and nothing of texts or files. Results are the same for any number of threads.
+"""
+
+from ulr.refine.distances import DISTANCES
+from ulr.refine.door import METHODS, nearest, refine
+from ulr.refine.matching import match_one_to_one
+from ulr.refine.result import OnPass, Pass, Refinement
+
+__all__ = [
+    "DISTANCES",
+    "METHODS",
+    "OnPass",
+    "Pass",
+    "Refinement",
+    "match_one_to_one",
+    "nearest",
+    "refine",
+]

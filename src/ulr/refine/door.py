@@ -1,0 +1,323 @@
+"""The door to the refinement: says what can be asked for, and checks it before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ulr.errors import ArrayError
+from ulr.refine.assign import score
+from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Float, Keep
+from ulr.refine.loop import Problem, Settings, run
+from ulr.refine.points import Points, Rows
+from ulr.refine.result import OnPass, Refinement
+
+Entry = TypeVar("Entry")
+
+
+def _unrefined(problem: Problem, settings: Settings) -> Refinement:
+    return run(problem, replace(settings, max_iterations=1))
+
+
+METHODS: dict[str, Callable[[Problem, Settings], Refinement]] = {
+    "ulr": run,
+    "none": _unrefined,
+}
+
+
+def refine(
+    documents: ArrayLike,
+    labels: ArrayLike | int | None = None,
+    *,
+    distance: str = "cosine",
+    method: str = "ulr",
+    known: ArrayLike | None = None,
+    extra_documents: ArrayLike | None = None,
+    extra_labels: ArrayLike | None = None,
+    start: Literal["labels", "random"] = "labels",
+    seed: int = 0,
+    max_iterations: int = 100,
+    anchor_weight: float | None = None,
+    known_weight: float = 0.5,
+    keep: Keep | None = None,
+    empty_cluster: EmptyCluster | None = None,
+    threads: int | None = None,
+    block_rows: int | None = None,
+    on_pass: OnPass | None = None,
+) -> Refinement:
+    """Classify documents by their nearest label, then refine the labels on the documents.
+
+    Parameters
+    ----------
+    documents
+        (n_documents, n_dims) vectors; probabilities of the labels with ``jensen-shannon``.
+    labels
+        (n_labels, n_dims) vectors of the labels. May be left out with ``jensen-shannon``, where
+        label c starts as certainty of c. With a random start, the vectors to name the clusters
+        by, or just the number of clusters.
+    distance
+        ``cosine``, ``l2`` (squared Euclidean), ``dot`` or ``jensen-shannon``.
+    method
+        ``ulr`` refines as the paper does; ``none`` stops at the nearest label.
+    known
+        (n_documents,) label index of the documents whose label is known, -1 for the others.
+        These stay in their cluster, and their mean takes part in every update.
+    extra_documents
+        (n, n_dims) further documents that take part in refinement and get no prediction.
+    extra_labels
+        (n, n_dims) further labels that take part in refinement and are never predicted.
+    start
+        ``labels``, or ``random``: the centroids start at random documents, are plain cluster
+        means, and are matched one-to-one to `labels` at the end.
+    seed
+        Of the random start.
+    max_iterations
+        Most passes over the documents, the first, unrefined one included.
+    anchor_weight
+        Share of the label vector in an updated centroid; 0.5, and 0 with ``jensen-shannon``.
+    known_weight
+        Share of the known documents' mean in the rest of it, where there are any: with 0.5, a
+        centroid is 1/4 cluster mean, 1/4 mean of known documents and 1/2 label vector.
+    keep
+        The answer is the iteration with the ``lowest`` objective, or the ``last`` (the default
+        with ``jensen-shannon``).
+    empty_cluster
+        A cluster without documents takes the ``mean`` of all documents, or keeps its
+        ``previous`` centroid (the default with ``jensen-shannon``).
+    threads
+        Threads over row blocks; every core by default. It never changes the result.
+    block_rows
+        Documents worked on at a time by one thread.
+    on_pass
+        Called after every pass with a `Pass`.
+
+    Returns
+    -------
+    Refinement
+
+    Raises
+    ------
+    ArrayError
+        When something given cannot be used; the message says what would be.
+    """
+    metric = _choice("distance", distance, DISTANCES)
+    solve = _choice("method", method, METHODS)
+    _choice("start", start, {"labels": None, "random": None})
+    _choice("keep", keep or metric.keep, {"lowest": None, "last": None})
+    _choice("empty_cluster", empty_cluster or metric.empty_cluster, {"mean": 0, "previous": 0})
+    _share("anchor_weight", anchor_weight)
+    _share("known_weight", known_weight)
+    for name, number in (
+        ("max_iterations", max_iterations),
+        ("threads", threads),
+        ("block_rows", block_rows),
+    ):
+        _positive(name, number)
+
+    parts = [_rows("documents", documents)]
+    n_documents, n_dims = parts[0].shape
+    if extra_documents is not None:
+        parts.append(_rows("extra_documents", extra_documents, n_dims))
+    for part in parts:
+        _check_points(part, metric)
+    n_labels, anchors = _anchors(labels, n_dims, metric, start)
+    if extra_labels is not None:
+        if start == "random":
+            raise ArrayError("extra_labels need start='labels'; a random start has no anchors.")
+        anchors = np.concatenate([anchors, _vectors("extra_labels", extra_labels, n_dims, metric)])
+    if start == "random" and n_documents < n_labels:
+        raise ArrayError(
+            f"n_documents={n_documents} should be >= n_labels={n_labels} for a random start."
+        )
+    n_points = sum(len(part) for part in parts)
+    problem = Problem(
+        points=Points(parts, metric, threads, block_rows),
+        anchors=anchors,
+        n_documents=n_documents,
+        n_labels=n_labels,
+        known=_known(known, n_documents, n_points, n_labels, start),
+    )
+    settings = Settings(
+        method=method,
+        max_iterations=max_iterations,
+        anchor_weight=metric.anchor_weight if anchor_weight is None else anchor_weight,
+        known_weight=known_weight,
+        keep=keep or metric.keep,
+        empty_cluster=empty_cluster or metric.empty_cluster,
+        random_start=start == "random",
+        seed=seed,
+        on_pass=on_pass,
+    )
+    return solve(problem, settings)
+
+
+def nearest(
+    documents: ArrayLike,
+    centroids: ArrayLike,
+    *,
+    distance: str = "cosine",
+    threads: int | None = None,
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Classify documents by given centroids, e.g. new ones by those of a `Refinement`.
+
+    Parameters
+    ----------
+    documents
+        (n_documents, n_dims).
+    centroids
+        (n_labels, n_dims).
+    distance
+        As in `refine`.
+    threads
+        As in `refine`.
+
+    Returns
+    -------
+    predictions, scores
+        (n_documents,) label indices and (n_documents, n_labels) scores, larger is closer.
+    """
+    metric = _choice("distance", distance, DISTANCES)
+    _positive("threads", threads)
+    rows = _rows("documents", documents)
+    _check_points(rows, metric)
+    targets = _finite_float64("centroids", _rows("centroids", centroids, rows.shape[1]))
+    return score(Points([rows], metric, threads, None), targets, len(rows))
+
+
+def _choice(name: str, value: str, table: dict[str, Entry]) -> Entry:
+    if value not in table:
+        raise ArrayError(f"{name} must be one of {', '.join(table)}; got {value!r}.")
+    return table[value]
+
+
+def _share(name: str, value: float | None) -> None:
+    if value is not None and not 0.0 <= value <= 1.0:
+        raise ArrayError(f"{name} must be between 0 and 1; got {value!r}.")
+
+
+def _positive(name: str, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+        raise ArrayError(f"{name} must be a whole number of at least 1; got {value!r}.")
+
+
+def _rows(name: str, given: ArrayLike, n_dims: int | None = None) -> Rows:
+    """A two-dimensional float array, not copied where it already is one."""
+    try:
+        rows = np.asanyarray(given)
+    except ValueError as error:
+        raise ArrayError(f"{name} must be rows of equal length; {error}.") from error
+    if rows.dtype.kind not in "fiub":
+        raise ArrayError(f"{name} must be numbers; got an array of {rows.dtype}.")
+    if rows.ndim != 2:
+        raise ArrayError(f"{name} must have 2 dimensions, (rows, n_dims); got shape {rows.shape}.")
+    if rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise ArrayError(f"{name} is empty: its shape is {rows.shape}.")
+    if n_dims is not None and rows.shape[1] != n_dims:
+        raise ArrayError(f"{name} has n_dims={rows.shape[1]}, but the documents have {n_dims}.")
+    return rows if rows.dtype.kind == "f" else rows.astype(np.float32)
+
+
+def _finite_float64(name: str, rows: Rows) -> Float:
+    vectors = rows.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        raise ArrayError(f"{name} has NaN or infinity in {_some_rows(bad)}.")
+    return vectors
+
+
+def _check_points(rows: Rows, metric: Distance) -> None:
+    """Refuse rows that no distance, or not this one, can compare; block by block."""
+    for start in range(0, len(rows), 8192):
+        block = rows[start : start + 8192]
+        bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
+        if len(bad):
+            raise ArrayError(f"documents have NaN or infinity in {_some_rows(bad + start)}.")
+        if metric.name == "jensen-shannon":
+            _check_distributions("documents", block.astype(np.float64), start)
+
+
+def _check_distributions(name: str, rows: Float, start: int = 0) -> None:
+    bad = np.flatnonzero((rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1.0) > 1e-3))
+    if len(bad):
+        raise ArrayError(
+            f"{name} must be probabilities that add up to 1 for jensen-shannon; "
+            f"they do not in {_some_rows(bad + start)}. Use softmax on raw scores."
+        )
+
+
+def _some_rows(rows: NDArray[np.intp]) -> str:
+    shown = ", ".join(str(row) for row in rows[:5])
+    if len(rows) == 1:
+        return f"row {shown}"
+    return f"{len(rows)} rows: {shown}{', …' if len(rows) > 5 else ''}"
+
+
+def _vectors(name: str, given: ArrayLike, n_dims: int, metric: Distance) -> Float:
+    """Label vectors, as the distance compares them."""
+    vectors = _finite_float64(name, _rows(name, given, n_dims))
+    if metric.name == "jensen-shannon":
+        _check_distributions(name, vectors)
+    if metric.name == "cosine":
+        zero = np.flatnonzero(~vectors.any(axis=1))
+        if len(zero):
+            raise ArrayError(
+                f"{name} has a zero vector, which has no direction for cosine, in "
+                f"{_some_rows(zero)}; use other words for the label, or another distance."
+            )
+    return metric.points(vectors)
+
+
+def _anchors(
+    labels: ArrayLike | int | None, n_dims: int, metric: Distance, start: str
+) -> tuple[int, Float]:
+    """How many labels there are, and their vectors."""
+    nothing = np.empty((0, n_dims))
+    if isinstance(labels, int | np.integer):
+        if start != "random":
+            raise ArrayError(
+                f"labels must be vectors, (n_labels, n_dims); got the number {labels}. "
+                "A number of clusters needs start='random'."
+            )
+        n_labels, anchors = int(labels), nothing
+    elif labels is None:
+        if metric.name != "jensen-shannon":
+            raise ArrayError(
+                f"labels are missing; {metric.name} needs label vectors, (n_labels, n_dims)."
+            )
+        n_labels, anchors = n_dims, np.eye(n_dims)
+    else:
+        anchors = _vectors("labels", labels, n_dims, metric)
+        n_labels = len(anchors)
+    if n_labels < 2:
+        raise ArrayError(f"at least 2 labels are needed; got {n_labels}.")
+    return n_labels, anchors
+
+
+def _known(
+    given: ArrayLike | None, n_documents: int, n_points: int, n_labels: int, start: str
+) -> NDArray[np.intp]:
+    known = np.full(n_points, -1, dtype=np.intp)
+    if given is None:
+        return known
+    if start == "random":
+        raise ArrayError("known labels need start='labels'; a random start has no anchors.")
+    labels = np.asarray(given)
+    if labels.shape != (n_documents,) or labels.dtype.kind not in "iu":
+        raise ArrayError(
+            f"known must be {n_documents} whole numbers, one a document, -1 where the label is "
+            f"not known; got shape {labels.shape} of {labels.dtype}."
+        )
+    bad = np.flatnonzero((labels < -1) | (labels >= n_labels))
+    if len(bad):
+        raise ArrayError(
+            f"known must be label indices from 0 to {n_labels - 1}, or -1; got "
+            f"{labels[bad[0]]} in {_some_rows(bad)}."
+        )
+    if (labels >= 0).all() and n_points == n_documents:
+        raise ArrayError("every document is known; at least one must be -1 to be classified.")
+    known[:n_documents] = labels
+    return known
