@@ -181,7 +181,7 @@ class _Pairs(list[tuple[Any, Any]]):
 
 def _yaml_node(text: str, source: str) -> yaml.Node | None:
     try:
-        return yaml.compose(text, Loader=yaml.BaseLoader)  # type: ignore[no-any-return]
+        return yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark is not None else ""
