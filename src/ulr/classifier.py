@@ -98,6 +98,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iterations = max_iterations
         self.threads = threads
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
     def fit(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> Self:
         """Encode the texts, classify them by name, refine the labels on them.
 
@@ -136,8 +142,14 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         encoder = load_encoder(self.encoder)
         anchors = label_vectors(encoder, label_set, self.template)
         known = None if y is None else _known_labels(y, label_set)
+        documents = encode_batches(encoder, batches, on_texts)
+        if known is not None and len(known) != len(documents):
+            raise LabelError(
+                f"y must have one label a text, None (or -1) where it is unknown; got "
+                f"{len(known)} for {len(documents)} texts."
+            )
         refinement = refine(
-            encode_batches(encoder, batches, on_texts),
+            documents,
             anchors,
             distance=self.distance,
             method=self.method,
@@ -162,7 +174,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, texts: Iterable[str]) -> NDArray[np.str_]:
         """The label of each text, by the refined labels; the texts may be new."""
-        return np.asarray(self.classes_[self.nearest(texts)[0]])
+        labels, _ = self.nearest(texts)
+        return np.asarray(self.classes_[labels])
 
     def decision_function(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Scores of the texts, (n_texts, n_labels); larger is closer."""
@@ -206,12 +219,14 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "method": self.method,
                 "distance": self.distance,
                 "template": self.template,
-                "max_iterations": self.max_iterations,
+                "max_iterations": int(self.max_iterations),
                 "n_iter": self.n_iter_,
                 "temperature": self.temperature_,
                 "arrays_sha256": sha256(partial / _ARRAYS),
             }
-            (partial / _SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False))
+            (partial / _SETTINGS).write_text(
+                json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8"
+            )
 
     @classmethod
     def load(cls, path: str | Path, *, encoder: Encoder | None = None) -> Self:
@@ -238,7 +253,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             model = cls(
                 labels,
-                encoder=encoder or name,
+                encoder=name if encoder is None else encoder,
                 method=settings["method"],
                 distance=settings["distance"],
                 template=settings["template"],
@@ -247,10 +262,18 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model.encoder_ = load_encoder(model.encoder)
             found = fingerprint(model.encoder_)
             if found != expected:
-                raise ModelError(f"{folder} needs the encoder {expected}; this one is {found}.")
+                raise ModelError(
+                    f"{folder} needs the encoder {expected}; this one is {found}. "
+                    "Give the right one to load(path, encoder=…)."
+                )
             if sha256(folder / _ARRAYS) != settings["arrays_sha256"]:
                 raise ModelError(f"{folder / _ARRAYS} is damaged: its hash is not the saved one.")
             model.centroids_ = load_file(str(folder / _ARRAYS))["centroids"]
+            if len(model.centroids_) != len(labels):
+                raise ModelError(
+                    f"{folder} is damaged: {_SETTINGS} names {len(labels)} labels, {_ARRAYS} "
+                    f"holds {len(model.centroids_)}."
+                )
             model.n_iter_ = settings["n_iter"]
             model.temperature_ = settings["temperature"]
         except (KeyError, TypeError, OSError, SafetensorError) as error:
@@ -305,11 +328,19 @@ def typical_lead(scores: NDArray[np.float32]) -> float:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or value != value
+    """Whether a value is None, NaN or pandas.NA, which is neither equal to itself nor unequal."""
+    if value is None or isinstance(value, str):
+        return value is None
+    same = value == value
+    return same is value or (isinstance(same, bool | np.bool_) and not same)
 
 
 def _known_labels(y: Iterable[Any], label_set: LabelSet) -> NDArray[np.intp]:
     """Label index of each text, -1 where it is not known."""
+    shape = getattr(y, "shape", None)
+    if isinstance(y, str) or not isinstance(y, Iterable) or (shape and len(shape) != 1):
+        found = f"shape {shape}" if shape else type(y).__name__
+        raise LabelError(f"y must be a list of labels, None (or -1) where unknown; got {found}.")
     index = {name: i for i, name in enumerate(label_set.names)}
     known = []
     for place, label in enumerate(y):

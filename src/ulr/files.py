@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -61,6 +62,18 @@ def whole_folder(path: Path) -> Iterator[Path]:
         if retired.exists() and not path.exists():
             retired.rename(path)
         shutil.rmtree(retired, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def scratch_file() -> Iterator[tuple[IO[bytes], Path]]:
+    """A file to keep something in for a while, and the path to read it by while it is open."""
+    unnamed = _unnamed_file(Path(tempfile.gettempdir()))
+    if unnamed is not None:
+        with unnamed:
+            yield unnamed, Path(f"/proc/self/fd/{unnamed.fileno()}")
+    else:
+        with tempfile.NamedTemporaryFile(prefix="ulr-") as named:
+            yield named, Path(named.name)
 
 
 def sha256(path: Path) -> str:

@@ -348,6 +348,8 @@ class _Job:
             return
         if format_of_name(path) is None:
             raise TableError(unknown_ending(path))
+        if Path(path).is_dir():
+            raise TableError(f"{path} is a folder; name a file to write.")
         refuse_existing(Path(path), self._output.force, TableError, "--force")
 
     def _read_through(self) -> tuple[int, int]:

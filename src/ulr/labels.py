@@ -103,10 +103,16 @@ def parse_labels(text: str) -> LabelSet:
 
 def labels_from_argument(value: str) -> LabelSet:
     """Labels from a command-line argument: the name of a file, or the labels themselves."""
-    path = Path(value)
-    if value.lower().endswith(_FILE_ENDINGS) or path.is_file():
-        return read_labels(path)
+    if value.lower().endswith(_FILE_ENDINGS) or _is_file(value):
+        return read_labels(value)
     return parse_labels(value)
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).is_file()
+    except OSError:  # a list of labels can be longer than any file's name
+        return False
 
 
 def read_labels(path: str | Path) -> LabelSet:
@@ -156,23 +162,31 @@ def _json_entries(text: str, source: str) -> list[_Entry]:
     except json.JSONDecodeError as error:
         raise LabelError(f"{source} line {error.lineno} is not JSON: {error.msg}.") from error
     # JSON is YAML but for tabs, so the YAML reader knows which line each entry stands on.
-    lines = _entry_lines(_yaml_node(text.replace("\t", " "), source))
+    try:
+        lines = _entry_lines(_yaml_node(text.replace("\t", " "), source))
+    except LabelError:  # and but for rarities, such as a name of more than 1,024 characters
+        lines = None
     return _entries_at_lines(value, lines, source)
 
 
 def _yaml_entries(text: str, source: str) -> list[_Entry]:
     node = _yaml_node(text, source)
+    try:
+        value = _yaml_value(node)
+    except yaml.YAMLError as error:
+        raise _not_yaml(error, source) from error
+    return _entries_at_lines(value, _entry_lines(node), source)
+
+
+def _yaml_value(node: yaml.Node | None) -> Any:
     # The base constructor reads every scalar as text, so that the label `no` stays "no".
     loader = yaml.BaseLoader("")
-    value: Any
     if isinstance(node, yaml.MappingNode):
-        value = _Pairs(
+        return _Pairs(
             (loader.construct_object(key, deep=True), loader.construct_object(item, deep=True))
             for key, item in node.value
         )
-    else:
-        value = None if node is None else loader.construct_object(node, deep=True)
-    return _entries_at_lines(value, _entry_lines(node), source)
+    return None if node is None else loader.construct_object(node, deep=True)
 
 
 class _Pairs(list[tuple[Any, Any]]):
@@ -183,10 +197,14 @@ def _yaml_node(text: str, source: str) -> yaml.Node | None:
     try:
         return yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or error
-        raise LabelError(f"{source}{line} is not YAML: {problem}.") from error
+        raise _not_yaml(error, source) from error
+
+
+def _not_yaml(error: yaml.YAMLError, source: str) -> LabelError:
+    mark = getattr(error, "problem_mark", None)
+    line = f" line {mark.line + 1}" if mark is not None else ""
+    problem = getattr(error, "problem", None) or error
+    return LabelError(f"{source}{line} is not YAML: {problem}.")
 
 
 def _entry_lines(node: yaml.Node | None) -> list[int]:
@@ -197,13 +215,15 @@ def _entry_lines(node: yaml.Node | None) -> list[int]:
     return []
 
 
-def _entries_at_lines(value: Any, lines: list[int], source: str) -> list[_Entry]:
+def _entries_at_lines(value: Any, lines: list[int] | None, source: str) -> list[_Entry]:
     if isinstance(value, _Pairs):
         entries = _mapping_entries(value, source)
     elif isinstance(value, list):
-        entries = [_Entry("", name, None) for name in value]
+        entries = [_Entry(f"{source} entry {i}", name, None) for i, name in enumerate(value, 1)]
     else:
         raise LabelError(f"{source} must hold a list of names or a mapping of names to phrases.")
+    if lines is None:
+        return entries
     return [
         _Entry(f"{source} line {line}", entry.name, entry.phrases)
         for line, entry in zip(lines, entries, strict=True)
@@ -255,4 +275,6 @@ def _text(value: Any, where: str, what: str) -> str:
         raise LabelError(f"{where}: a {what} must be a text; got {value!r}.")
     if not value.strip():
         raise LabelError(f"{where}: a {what} is empty.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise LabelError(f"{where}: a {what} holds half a character, {value!r}; write it anew.")
     return " ".join(value.split())

@@ -80,14 +80,19 @@ def accuracy(truth: ArrayLike, predictions: ArrayLike) -> float:
 
 def confusion(truth: ArrayLike, predictions: ArrayLike, n_labels: int) -> NDArray[np.intp]:
     """Documents by true label (row) and predicted label (column), (n_labels, n_labels)."""
-    true, predicted = _pair(truth, predictions)
+    true, predicted = _indices(truth, predictions)
+    if max(true.max(), predicted.max()) >= n_labels:
+        raise InputError(
+            f"label indices must be below the number of labels, {n_labels}; got "
+            f"{max(true.max(), predicted.max())}."
+        )
     cells = np.bincount(true * n_labels + predicted, minlength=n_labels * n_labels)
     return cells.reshape(n_labels, n_labels)
 
 
 def one_to_one_accuracy(truth: ArrayLike, clusters: ArrayLike) -> float:
     """Accuracy under the best one-to-one naming of clusters, which looks at the truth."""
-    true, found = _pair(truth, clusters)
+    true, found = _indices(truth, clusters)
     table = confusion(true, found, int(max(true.max(), found.max())) + 1)
     return float(
         table[np.arange(len(table)), match_one_to_one(-table.astype(np.float64))].sum() / len(true)
@@ -107,9 +112,21 @@ def calibration_error(correct: ArrayLike, confidence: ArrayLike, bins: int = 10)
         Equal intervals of confidence that are compared.
     """
     right, sure = _pair(correct, confidence)
+    if bins < 1 or not ((sure >= 0) & (sure <= 1)).all():
+        raise InputError("confidence must lie between 0 and 1, in at least 1 bin.")
     place = np.minimum((sure * bins).astype(np.intp), bins - 1)
     gap = np.bincount(place, weights=right - sure, minlength=bins)
     return float(np.abs(gap).sum() / len(right))
+
+
+def _indices(truth: ArrayLike, predictions: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    true, predicted = _pair(truth, predictions)
+    for indices in (true, predicted):
+        if indices.dtype.kind not in "iu":
+            raise InputError(f"label indices must be whole numbers; got {indices.dtype}.")
+        if indices.min() < 0:
+            raise InputError(f"label indices must be 0 or more; got {indices.min()}.")
+    return true.astype(np.intp), predicted.astype(np.intp)
 
 
 def _pair(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -15,7 +15,6 @@ import io
 import json
 import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ulr.errors import TableError
-from ulr.files import whole_file
+from ulr.files import scratch_file, whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,9 +59,13 @@ class Batch:
     @cached_property
     def records(self) -> list[Record]:
         """The rows as records, whatever they were read from."""
-        if self.table is not None:
+        if self.table is None:
+            return self._records or []
+        try:
             return list(self.table.to_pylist())
-        return self._records or []
+        except (ValueError, OverflowError):
+            # A time that Python has no value for: nanoseconds, or after the year 9999.
+            return list(_times_as_text(self.table).to_pylist())
 
     def column(self, name: str) -> list[Any]:
         """The values of a column; None where a record has none."""
@@ -98,11 +101,13 @@ class TableFormat:
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
             raise TableError(f"format must be one of {', '.join(FORMATS)}; got {self.format!r}.")
-        if self.delimiter is not None and len(self.delimiter) != 1:
-            raise TableError(f"a delimiter is one character; got {self.delimiter!r}.")
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise TableError(
+                f"a delimiter is one character, no quote and no line break; got {self.delimiter!r}."
+            )
         try:
-            codecs.lookup(self.encoding)
-        except LookupError:
+            "".encode(self.encoding)
+        except (LookupError, ValueError):
             raise TableError(
                 f"there is no encoding {self.encoding!r}; try utf-8, latin-1 or cp1252."
             ) from None
@@ -121,7 +126,7 @@ class Table:
     how
         Its format, settled.
     columns
-        Names of its columns, in order. For JSONL, those of the first record.
+        Names of its columns, in order. For JSONL, the keys of all its records.
     """
 
     name: str
@@ -136,7 +141,7 @@ class Table:
 
     def batches(self) -> Iterator[Batch]:
         """The rows, in order."""
-        with _readable(self.name):
+        with _readable(self.name, self.how.encoding):
             if self.format == "parquet":
                 yield from self._parquet_batches()
             else:
@@ -214,19 +219,17 @@ def open_table(name: str, how: TableFormat | None = None) -> Iterator[Table]:
     """
     how = how or TableFormat()
     with contextlib.ExitStack() as stack:
-        if name == "-":
-            # Read twice (once to refine, once to write), so it has to be kept for a while.
-            spool = stack.enter_context(tempfile.NamedTemporaryFile(prefix="ulr-stdin-"))
-            shutil.copyfileobj(sys.stdin.buffer, spool)
-            spool.flush()
-            path, shown = Path(spool.name), "standard input"
-        else:
-            path, shown = Path(name), name
-            if not path.exists():
+        path, shown = Path(name), "standard input" if name == "-" else name
+        with _readable(shown, how.encoding):
+            if name == "-":
+                path = stack.enter_context(_kept(sys.stdin.buffer))
+            elif not path.exists():
                 raise TableError(f"there is no file {name}.")
-            if path.is_dir():
+            elif path.is_dir():
                 raise TableError(f"{name} is a folder; a file of documents is needed.")
-        with _readable(shown):
+            elif not path.is_file():
+                with path.open("rb") as pipe:
+                    path = stack.enter_context(_kept(pipe))
             how = replace(how, format=how.format or _format_of(path))
             table = Table(shown, path, how)
             table = replace(table, columns=_columns(table))
@@ -236,13 +239,17 @@ def open_table(name: str, how: TableFormat | None = None) -> Iterator[Table]:
 def format_of_name(name: str) -> str | None:
     """The format that a file name stands for, if any."""
     path = Path(name)
-    suffix = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
-    return _ENDINGS.get(suffix.lower())
+    if path.suffix.lower() != ".gz":
+        return _ENDINGS.get(path.suffix.lower())
+    inner = _ENDINGS.get(Path(path.stem).suffix.lower())
+    return None if inner == "parquet" else inner
 
 
 def unknown_ending(name: str) -> str:
     """What to tell about a name that stands for no format."""
-    return f"{name}: the ending must be one of {', '.join(_ENDINGS)}; .gz may follow it."
+    return (
+        f"{name}: the ending must be one of {', '.join(_ENDINGS)}; .gz may follow a text format's."
+    )
 
 
 def _format_of(path: Path) -> str:
@@ -268,7 +275,8 @@ def _columns(table: Table) -> list[str]:
     else:
         with _open_text(table.path, table.how.encoding) as lines:
             if table.format == "jsonl":
-                columns = list(next(_json_records(lines, table.name), {}))
+                records = _json_records(lines, table.name)
+                columns = list(dict.fromkeys(key for record in records for key in record))
             else:
                 columns = _csv_columns(lines, table.name, table.how)
     if not columns:
@@ -328,13 +336,25 @@ def _json_records(lines: IO[str], name: str) -> Iterator[Record]:
             continue
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise TableError(f"{name} line {number} is not JSON: {error.msg}.") from None
+            if "\\u" in line:  # half a surrogate pair can be escaped, but is no text
+                json.dumps(record, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else error
+            raise TableError(f"{name} line {number} is not JSON: {reason}.") from None
         if not isinstance(record, dict):
             raise TableError(
                 f"{name} line {number} must be a JSON object; got {line.strip()[:40]}."
             )
         yield record
+
+
+@contextlib.contextmanager
+def _kept(stream: IO[bytes]) -> Iterator[Path]:
+    """What comes through a pipe, as a file: it is read more than once."""
+    with scratch_file() as (file, path):
+        shutil.copyfileobj(stream, file)
+        file.flush()
+        yield path
 
 
 @contextlib.contextmanager
@@ -357,14 +377,17 @@ def _open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
 
 
 @contextlib.contextmanager
-def _readable(name: str) -> Iterator[None]:
+def _readable(name: str, encoding: str) -> Iterator[None]:
     """Turn what the readers raise for a bad file into one sentence."""
     try:
         yield
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        reason = str(error)
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"byte 0x{error.object[error.start]:02x} cannot be read"
         raise TableError(
-            f"{name} is not {error.encoding.upper()}: byte 0x{error.object[error.start]:02x} "
-            f"cannot be read; say which encoding it has, e.g. --encoding latin-1."
+            f"{name} is not {encoding.upper()}: {reason}; say which encoding it has, e.g. "
+            "--encoding latin-1."
         ) from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise TableError(f"{name} is a damaged gzip file: {error}.") from None
@@ -419,7 +442,7 @@ def _write(
             rows = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.records)
             file.write("".join(f"{row}\n" for row in rows).encode())
     else:
-        columns = [*_all_columns(source), *added]
+        columns = [*source.columns, *added]
         delimiter = "\t" if format_ == "tsv" else ","
         _write_csv_rows(file, delimiter, [columns] if source.how.header else [])
         for batch in batches:
@@ -431,24 +454,31 @@ def _write(
 
 
 def _write_csv_rows(file: IO[bytes], delimiter: str, rows: Iterable[Sequence[Any]]) -> None:
-    buffer = io.StringIO()
-    csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    buffer = _Rows()
+    csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
     file.write(buffer.getvalue().encode())
 
 
+class _Rows(io.StringIO):
+    """Ends rows with a line feed; a writer that ends them with both also quotes both."""
+
+    def write(self, row: str, /) -> int:
+        return super().write(row.removesuffix("\r\n") + "\n")
+
+
 def _csv_value(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value
 
 
-def _all_columns(source: Table) -> list[str]:
-    """The columns of every row: JSONL records may have more than the first one shows."""
-    if source.format != "jsonl":
-        return source.columns
-    seen = dict.fromkeys(source.columns)
-    for batch in source.batches():
-        for record in batch.records:
-            seen.update(dict.fromkeys(record))
-    return list(seen)
+def _times_as_text(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [(f.name, pa.string() if pa.types.is_temporal(f.type) else f.type) for f in table.schema]
+    )
+    return table.cast(schema)
 
 
 def _write_parquet(
@@ -479,15 +509,30 @@ def _json_schema(source: Table) -> pa.Schema:
     """One Arrow type for every key of a JSONL file; text where its values have no common one."""
     import pyarrow as pa
 
-    kinds: dict[str, set[type]] = {name: set() for name in _all_columns(source)}
+    kinds: dict[str, set[str]] = {name: set() for name in source.columns}
     for batch in source.batches():
         for record in batch.records:
             for name, value in record.items():
                 if value is not None:
-                    kinds[name].add(type(value))
-    arrow = {frozenset({bool}): pa.bool_(), frozenset({int}): pa.int64()}
-    arrow |= {frozenset({float}): pa.float64(), frozenset({int, float}): pa.float64()}
-    return pa.schema([(n, arrow.get(frozenset(k), pa.string())) for n, k in kinds.items()])
+                    kinds[name].add(_kind(value))
+    holders = [
+        ({"bool"}, pa.bool_()),
+        ({"int", "long int"}, pa.int64()),
+        ({"int", "float"}, pa.float64()),
+    ]
+    return pa.schema(
+        [
+            (name, next((arrow for held, arrow in holders if found and found <= held), pa.string()))
+            for name, found in kinds.items()
+        ]
+    )
+
+
+def _kind(value: Any) -> str:
+    """The type of a JSON value; whole numbers by whether a float, or only an integer, has them."""
+    if type(value) is int and abs(value) > 2**53:
+        return "long int" if -(2**63) <= value < 2**63 else "huge int"
+    return type(value).__name__
 
 
 def _flat(record: Record, schema: pa.Schema) -> Record:

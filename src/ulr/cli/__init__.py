@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 from typing import Annotated, NoReturn
@@ -48,9 +50,20 @@ def _stop(signum: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
+def _open_closed_streams() -> None:
+    """A process may be started without some of them; Python has None there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+
+
 def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGTERM, _stop)
+    _open_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Where the locale has no █ or →, a ? is better than a traceback.
+        sys.stdout.reconfigure(errors="replace")
     try:
         app()
     except BrokenPipeError:

@@ -46,6 +46,8 @@ def classify(
 
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
     """
+    if json and output == "-":
+        raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
         from ulr.classifier import DatalessClassifier
         from ulr.errors import ModelError
@@ -54,8 +56,6 @@ def classify(
         from ulr.labels import labels_from_argument
         from ulr.tables import open_table
 
-        if json and output == "-":
-            raise typer.BadParameter("--json and -o - both want standard output; choose one.")
         if save_model is not None:
             refuse_existing(Path(save_model), force, ModelError, "--force")
         label_set = labels_from_argument(labels)

@@ -38,6 +38,7 @@ def plain_errors() -> Iterator[None]:
     """One sentence and a non-zero exit for what a user can mend, and for Ctrl-C."""
     try:
         yield
+        sys.stdout.flush()
     except UlrError as error:
         print(f"ulr: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -45,9 +46,20 @@ def plain_errors() -> Iterator[None]:
         print("ulr: stopped; nothing was written.", file=sys.stderr)
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        # The reader of a pipe, e.g. `head`, had enough. Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a pipe, e.g. `head`, had enough; that is no error.
+        _drop_output()
         raise typer.Exit(0) from None
+    except OSError as error:
+        # A full disk, a name too long: in the system's own words.
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"ulr: {place}{error.strerror or error}.", file=sys.stderr)
+        _drop_output()
+        raise typer.Exit(1) from None
+
+
+def _drop_output() -> None:
+    """Let go of what could not be printed; Python would try, and complain, once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class ProgressBar:
@@ -103,7 +115,8 @@ class ProgressBar:
 
 def print_json(report: dict[str, Any]) -> None:
     """The summary for programs."""
-    print(json.dumps(report, indent=1, ensure_ascii=False))
+    ascii_only = sys.stdout.encoding.lower() != "utf-8"
+    print(json.dumps(report, indent=1, ensure_ascii=ascii_only))
 
 
 def print_summary(report: JobReport) -> None:
@@ -139,9 +152,16 @@ def print_evaluation(report: EvaluationReport) -> None:
         _print_documents(console, report.job.moved_documents, with_unrefined=True)
 
 
+class _Console(Console):
+    """Leaves a closed pipe to `plain_errors`; Rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _console() -> Console:
     # Text piped into a file is not cut to the width of a terminal that is not there.
-    return Console(
+    return _Console(
         width=None if sys.stdout.isatty() else 120, highlight=False, emoji=False, markup=False
     )
 

@@ -34,13 +34,13 @@ def predict(
 
     ulr predict news-model tomorrow.csv -o tomorrow-labelled.csv
     """
+    if json and output == "-":
+        raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
         from ulr.classifier import DatalessClassifier
         from ulr.jobs import Output, predict_file, text_columns
         from ulr.tables import open_table
 
-        if json and output == "-":
-            raise typer.BadParameter("--json and -o - both want standard output; choose one.")
         classifier = DatalessClassifier.load(model)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:

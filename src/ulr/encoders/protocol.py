@@ -73,8 +73,15 @@ def encode_batches(
 
 
 def _encode(encoder: Encoder, texts: list[str], n_dims: int | None) -> NDArray[np.float32]:
-    vectors = np.asarray(encoder.encode(texts))
+    given = encoder.encode(texts)
     name = type(encoder).__name__
+    try:
+        vectors = np.asarray(given)
+    except ValueError as error:
+        raise EncoderError(
+            f"{name}.encode must give float vectors of shape ({len(texts)}, n_dims) for "
+            f"{len(texts)} texts; got vectors of different lengths."
+        ) from error
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
         raise EncoderError(
             f"{name}.encode must give float vectors of shape ({len(texts)}, n_dims) for "

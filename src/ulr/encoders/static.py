@@ -55,9 +55,11 @@ class StaticEncoder:
     ) -> None:
         if max_tokens < 1:
             raise EncoderError(f"max_tokens must be at least 1; got {max_tokens}.")
-        if tokenizer.get_vocab_size() > len(vectors):
+        # The numbers of the tokens may have gaps, so the highest counts, not how many there are.
+        last = max(tokenizer.get_vocab().values(), default=-1)
+        if last >= len(vectors):
             raise EncoderError(
-                f"the tokenizer knows {tokenizer.get_vocab_size()} tokens, but there are only "
+                f"the tokenizer numbers its tokens from 0 to {last}, but there are only "
                 f"{len(vectors)} token vectors."
             )
         tokenizer.no_truncation()
@@ -87,7 +89,11 @@ class StaticEncoder:
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims); each the same whatever else is in the list."""
-        encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        try:
+            encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        except TypeError:  # half a character, as a cut emoji leaves it, is no Unicode
+            whole = [_whole_characters(text) for text in texts]
+            encoded = self._tokenizer.encode_batch_fast(whole, add_special_tokens=False)
         tokens = [each.ids for each in encoded]
         self.truncated += sum(len(each) > self.max_tokens for each in tokens)
         tokens = [each[: self.max_tokens] for each in tokens]
@@ -101,6 +107,11 @@ class StaticEncoder:
         means: NDArray[np.float32] = occurrences @ self._vectors
         means /= np.maximum(counts, 1)[:, None].astype(np.float32)
         return means
+
+
+def _whole_characters(text: str) -> str:
+    """The text with every surrogate that has lost its other half replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class _Embedded(StaticEncoder):

@@ -1,0 +1,81 @@
+"""`ulr evaluate` as a process: its figures are those of the predictions that classify writes."""
+
+import json
+
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+
+from ulr.classifier import DatalessClassifier
+from ulr.cli.console import print_evaluation
+from ulr.jobs import evaluate_file
+from ulr.tables import open_table
+
+
+@pytest.fixture(scope="module")
+def figures(classified, ulr):
+    result = ulr("evaluate", classified.source, *classified.task, "--truth", "category", "--json")
+    assert (result.code, result.err) == (0, "")
+    return json.loads(result.out)
+
+
+@pytest.mark.parametrize(("when", "column"), [("before", "ulr_unrefined"), ("after", "ulr_label")])
+def test_figures_are_those_of_the_written_predictions(classified, read_csv, figures, when, column):
+    rows = read_csv(classified.output)
+    truth, found = [row["category"] for row in rows], [row[column] for row in rows]
+    names = [each["label"] for each in figures[when]["classes"]]
+    precision, recall, f1, documents = precision_recall_fscore_support(
+        truth, found, labels=names, zero_division=0
+    )
+    assert figures[when]["accuracy"] == pytest.approx(accuracy_score(truth, found))
+    assert figures[when]["macro_f1"] == pytest.approx(f1.mean())
+    assert figures[when]["confusion"] == confusion_matrix(truth, found, labels=names).tolist()
+    for key, expected in (("precision", precision), ("recall", recall), ("f1", f1)):
+        assert [each[key] for each in figures[when]["classes"]] == pytest.approx(expected)
+    assert [each["documents"] for each in figures[when]["classes"]] == documents.tolist()
+
+
+def test_refinement_helps_on_the_example(figures):
+    assert figures["after"]["accuracy"] > figures["before"]["accuracy"]
+
+
+def test_confidence_is_compared_with_the_share_correct(classified, read_csv, figures):
+    gaps = [0.0] * 10
+    for row in read_csv(classified.output):
+        sure = float(row["ulr_confidence"])
+        gaps[min(int(sure * 10), 9)] += (row["ulr_label"] == row["category"]) - sure
+    expected = sum(map(abs, gaps)) / figures["classification"]["documents"]
+    assert figures["calibration_error"] == pytest.approx(expected)
+
+
+def test_tables_show_the_figures_to_people(tmp_path, ulr):
+    path = tmp_path / "in.csv"
+    path.write_text(
+        "text,truth\nThe striker scored,sports\nHeavy rain on Sunday,weather\nShares fell,\n"
+    )
+    result = ulr("evaluate", path, "-l", "sports, weather", "--truth", "truth")
+    assert (result.code, result.err) == (0, "")
+    lines = [line.split() for line in result.out.splitlines()]
+    assert ["accuracy", "100.0", "%", "100.0", "%", "+0.0"] in lines
+    assert ["macro-F1", "100.0", "%", "100.0", "%", "+0.0"] in lines
+    assert ["sports", "1", "100.0", "100.0", "100.0", "100.0"] in lines
+    assert ["true", "\\", "predicted", "sports", "weather"] in lines
+    assert ["weather", "0", "1"] in lines
+    assert "1 documents have no truth and are not in the figures." in result.out
+
+
+def test_many_labels_show_the_most_confused_pairs(tmp_path, capsys):
+    labels = ["sports", "weather", "cooking", *map(str, range(10))]
+    path = tmp_path / "in.csv"
+    path.write_text("text,truth\nThe striker scored,sports\nHeavy rain on Sunday,cooking\n")
+    with open_table(str(path)) as source:
+        report = evaluate_file(source, ["text"], "truth", DatalessClassifier(labels))
+    print_evaluation(report)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["most", "confused:", "true", "predicted", "documents"] in lines
+    assert ["cooking", "weather", "1"] in lines
+
+
+def test_truth_must_be_named(classified, ulr):
+    result = ulr("evaluate", classified.source, *classified.task)
+    assert (result.code, result.out) == (2, "")
+    assert "Missing option '--truth'" in result.err

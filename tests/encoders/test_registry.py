@@ -1,0 +1,40 @@
+"""Encoders by name, and what is not an encoder."""
+
+import numpy as np
+import pytest
+
+from ulr import load_encoder
+from ulr.encoders import ENCODERS, Encoder, StaticEncoder
+from ulr.errors import EncoderError
+
+
+class Ones:
+    def encode(self, texts):
+        return np.ones((len(texts), 2))
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_name_gives_an_encoder_that_is_saved_by_it(name):
+    encoder = load_encoder(name)
+    assert isinstance(encoder, Encoder)
+    assert encoder.spec == name
+
+
+def test_the_embedded_encoder_is_static():
+    assert isinstance(load_encoder("static"), StaticEncoder)
+
+
+def test_an_encoder_is_taken_as_it_is():
+    encoder = Ones()
+    assert load_encoder(encoder) is encoder
+
+
+def test_unknown_names_are_told_the_known_ones():
+    with pytest.raises(EncoderError, match=r"encoder must be one of static.*; got 'bert'\."):
+        load_encoder("bert")
+
+
+@pytest.mark.parametrize("spec", [None, 5, Ones, [1.0]])
+def test_objects_without_encode_are_refused(spec):
+    with pytest.raises(EncoderError, match="an encoder is a name or an object with encode"):
+        load_encoder(spec)

@@ -1,0 +1,589 @@
+"""The classifier: scikit-learn's rules, what it learns, whom it refuses, and what it saves."""
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from safetensors.numpy import save_file
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import estimator_checks
+
+from ulr import DatalessClassifier, load_encoder, refine
+from ulr.classifier import as_texts, label_vectors, typical_lead
+from ulr.errors import ArrayError, EncoderError, LabelError, ModelError, TextError
+from ulr.files import sha256
+from ulr.labels import as_label_set
+
+LABELS = ["sports", "business", "science and technology"]
+TEXTS = [
+    "The striker scored twice before half time",
+    "Shares fell on Monday after the bank raised its rates",
+    "A late goal won the cup final",
+    "Researchers trained a neural network on protein structures",
+    "The company reported record profits this quarter",
+    "The telescope found water on a distant planet",
+    "Tennis champion retires after a knee injury",
+    "Oil prices rose and investors sold bonds",
+    "",
+]
+NEW = ["The coach praised the goalkeeper", "Quarterly revenue missed forecasts", "A new microchip"]
+
+
+class HashingEncoder:
+    """A vector a word, drawn from the word's own hash; a text is the sum of its words."""
+
+    def __init__(self, n_dims=8):
+        self.n_dims = n_dims
+
+    def encode(self, texts):
+        return np.array([self._vector(text) for text in texts])
+
+    def _vector(self, text):
+        draws = [np.random.default_rng(zlib.crc32(w.encode())) for w in text.split()]
+        return sum((draw.standard_normal(self.n_dims) for draw in draws), np.zeros(self.n_dims))
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder("static")
+
+
+@pytest.fixture(scope="module")
+def fitted(encoder):
+    return DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS)
+
+
+def assert_same(one, other, texts=NEW):
+    np.testing.assert_array_equal(one.classes_, other.classes_)
+    np.testing.assert_array_equal(one.predict(texts), other.predict(texts))
+    np.testing.assert_array_equal(one.predict_proba(texts), other.predict_proba(texts))
+
+
+# scikit-learn's rules
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+        estimator_checks.check_estimator_cloneable,
+        estimator_checks.check_estimator_repr,
+        estimator_checks.check_estimator_tags_renamed,
+        estimator_checks.check_estimators_unfitted,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_mixin_order,
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_set_params,
+        estimator_checks.check_valid_tag_types,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_estimator_checks_that_need_no_numbers_pass(check):
+    check("DatalessClassifier", DatalessClassifier(LABELS, encoder=HashingEncoder()))
+
+
+def test_tags_say_that_it_classifies_one_dimensional_texts():
+    tags = DatalessClassifier(LABELS).__sklearn_tags__().input_tags
+    assert is_classifier(DatalessClassifier(LABELS))
+    assert (tags.string, tags.one_d_array, tags.two_d_array) == (True, True, False)
+
+
+def test_arguments_are_stored_untouched():
+    given = {
+        "labels": {"b": ["x"], "a": None},
+        "encoder": HashingEncoder(),
+        "method": "none",
+        "distance": "l2",
+        "template": "About {}",
+        "max_iterations": np.int64(7),
+        "threads": 1,
+    }
+    classifier = DatalessClassifier(**given)
+    found = classifier.get_params(deep=False)
+    assert found.keys() == given.keys()
+    assert all(found[name] is given[name] for name in given)
+    classifier.fit(TEXTS)
+    assert all(getattr(classifier, name) is given[name] for name in given)
+    assert given["labels"] == {"b": ["x"], "a": None}
+
+
+def test_clone_forgets_what_was_learned_and_learns_the_same(fitted):
+    copy = clone(fitted)
+    assert not hasattr(copy, "classes_")
+    assert_same(copy.fit(TEXTS), fitted)
+
+
+def test_fit_returns_itself_and_adds_only_learned_attributes(encoder):
+    classifier = DatalessClassifier(LABELS, encoder=encoder)
+    before = set(vars(classifier))
+    assert classifier.fit(TEXTS) is classifier
+    assert all(name.endswith("_") for name in set(vars(classifier)) - before)
+
+
+def test_pickle_keeps_everything_but_the_weights(fitted):
+    pickled = pickle.dumps(fitted)
+    again = pickle.loads(pickled)
+    assert len(pickled) < 100_000
+    assert_same(again, fitted)
+    np.testing.assert_array_equal(again.refinement_.scores, fitted.refinement_.scores)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda c, path: c.predict(NEW),
+        lambda c, path: c.predict_proba(NEW),
+        lambda c, path: c.decision_function(NEW),
+        lambda c, path: c.score(NEW, LABELS),
+        lambda c, path: c.nearest(NEW),
+        lambda c, path: c.probabilities(np.zeros((1, 3), dtype=np.float32)),
+        lambda c, path: c.save(path),
+    ],
+)
+def test_unfitted_use_is_refused(use, tmp_path):
+    with pytest.raises(NotFittedError, match="DatalessClassifier instance is not fitted yet"):
+        use(DatalessClassifier(LABELS), tmp_path / "model")
+    assert not any(tmp_path.iterdir())
+
+
+def test_refit_forgets(encoder):
+    other = ["cooking", "gardening"]
+    classifier = DatalessClassifier(other, encoder=encoder).fit(NEW, ["cooking", None, None])
+    classifier.set_params(labels=LABELS).fit(TEXTS)
+    fresh = DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS)
+    assert vars(classifier).keys() == vars(fresh).keys()
+    assert_same(classifier, fresh)
+    np.testing.assert_array_equal(classifier.centroids_, fresh.centroids_)
+
+
+def test_failed_refit_keeps_what_was_learned(encoder):
+    classifier = DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS)
+    before = classifier.predict_proba(NEW)
+    with pytest.raises(TextError, match="number 1 is 5"):
+        classifier.fit(["a", 5])
+    np.testing.assert_array_equal(classifier.predict_proba(NEW), before)
+
+
+def test_it_works_at_the_end_of_a_pipeline(encoder, fitted):
+    lower = FunctionTransformer(lambda texts: [text.lower() for text in texts])
+    pipeline = make_pipeline(lower, DatalessClassifier(LABELS, encoder=encoder)).fit(TEXTS)
+    lowered = [text.lower() for text in TEXTS]
+    assert_same(pipeline[-1], DatalessClassifier(LABELS, encoder=encoder).fit(lowered))
+    assert pipeline.predict(NEW).tolist() == LABELS
+
+
+# What it learns
+
+
+def test_the_default_needs_only_labels():
+    classifier = DatalessClassifier(LABELS).fit(TEXTS)
+    assert classifier.predict(NEW).tolist() == LABELS
+    assert classifier.score(NEW, LABELS) == 1.0
+
+
+@pytest.mark.parametrize("labels", [LABELS, LABELS[::-1]])
+def test_classes_are_the_names_in_the_order_given(encoder, labels):
+    classifier = DatalessClassifier(labels, encoder=encoder).fit(TEXTS)
+    assert classifier.classes_.tolist() == labels
+    assert classifier.decision_function(NEW).shape == (len(NEW), len(labels))
+    assert classifier.predict(NEW).tolist() == LABELS
+
+
+@pytest.mark.parametrize("method", ["ulr", "none"])
+@pytest.mark.parametrize("distance", ["cosine", "l2", "dot"])
+def test_predict_on_the_fitted_texts_is_the_refinement(encoder, method, distance):
+    classifier = DatalessClassifier(LABELS, encoder=encoder, method=method, distance=distance)
+    names = classifier.fit_predict(TEXTS)
+    np.testing.assert_array_equal(names, np.array(LABELS)[classifier.refinement_.predictions])
+    np.testing.assert_array_equal(classifier.predict(TEXTS), names)
+    scores = classifier.refinement_.scores
+    np.testing.assert_allclose(classifier.decision_function(TEXTS), scores, rtol=1e-6, atol=1e-6)
+    assert classifier.n_iter_ == len(classifier.refinement_.objective)
+    assert method == "ulr" or classifier.n_iter_ == 1
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2", "dot"])
+def test_probabilities_are_the_softmax_of_the_scores(encoder, distance):
+    classifier = DatalessClassifier(LABELS, encoder=encoder, distance=distance).fit(TEXTS)
+    texts = TEXTS + NEW
+    proba = classifier.predict_proba(texts)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    assert (proba >= 0).all()
+    np.testing.assert_array_equal(
+        classifier.classes_[proba.argmax(axis=1)], classifier.predict(texts)
+    )
+    scores = classifier.decision_function(texts).astype(np.float64)
+    np.testing.assert_allclose(
+        np.log(proba[:, 0] / proba[:, 1]),
+        (scores[:, 0] - scores[:, 1]) / classifier.temperature_,
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
+def test_temperature_is_the_mean_lead_and_never_zero():
+    assert typical_lead(np.array([[0, 3, 1], [5, 1, 1]], dtype=np.float32)) == 3.0
+    assert typical_lead(np.zeros((4, 2), dtype=np.float32)) == 1.0
+
+
+def test_a_text_is_predicted_alone_as_among_others(fitted):
+    together = fitted.decision_function(TEXTS)
+    alone = np.concatenate([fitted.decision_function([text]) for text in TEXTS])
+    np.testing.assert_allclose(alone, together, rtol=0, atol=1e-6)
+
+
+def test_batches_and_listeners_change_nothing(encoder, fitted):
+    told, passes = [], []
+    classifier = DatalessClassifier(LABELS, encoder=encoder)
+    batches = iter([TEXTS[:2], TEXTS[2:3], TEXTS[3:]])
+    classifier.fit_batches(batches, on_texts=told.append, on_pass=passes.append)
+    assert_same(classifier, fitted)
+    assert told == [2, 1, len(TEXTS) - 3]
+    assert [each.objective for each in passes] == fitted.refinement_.objective.tolist()
+
+
+def test_method_none_is_the_nearest_label(encoder):
+    classifier = DatalessClassifier(LABELS, encoder=encoder, method="none").fit(TEXTS)
+    documents, labels = (encoder.encode(each).astype(np.float64) for each in (TEXTS[:-1], LABELS))
+    cosine = (documents / np.linalg.norm(documents, axis=1, keepdims=True)) @ (
+        labels / np.linalg.norm(labels, axis=1, keepdims=True)
+    ).T
+    np.testing.assert_allclose(classifier.decision_function(TEXTS[:-1]), cosine, atol=1e-6)
+    assert classifier.predict(TEXTS[:-1]).tolist() == [LABELS[i] for i in cosine.argmax(axis=1)]
+
+
+def test_it_refines_as_refine_does_on_the_same_vectors(encoder, fitted):
+    result = refine(encoder.encode(TEXTS), encoder.encode(LABELS))
+    np.testing.assert_array_equal(result.scores, fitted.refinement_.scores)
+    np.testing.assert_array_equal(result.centroids, fitted.centroids_)
+
+
+def test_several_phrases_are_averaged_as_unit_vectors(encoder):
+    phrases = ["football", "tennis tournament", "olympics"]
+    vectors = encoder.encode(phrases).astype(np.float64)
+    by_hand = sum(vector / np.linalg.norm(vector) for vector in vectors) / 3
+    labels = {"sports": phrases, "business": "money and banks"}
+    anchors = label_vectors(encoder, as_label_set(labels))
+    np.testing.assert_allclose(anchors[0], by_hand, rtol=1e-6)
+    np.testing.assert_array_equal(anchors[1], encoder.encode(["money and banks"])[0])
+    classifier = DatalessClassifier(labels, encoder=encoder, method="none", distance="l2")
+    np.testing.assert_array_equal(classifier.fit(TEXTS).centroids_, anchors)
+
+
+def test_template_is_put_around_every_phrase(encoder):
+    plain = {name: f"This text is about {name}." for name in LABELS}
+    wrapped = DatalessClassifier(LABELS, encoder=encoder, template="This text is about {}.")
+    assert_same(wrapped.fit(TEXTS), DatalessClassifier(plain, encoder=encoder).fit(TEXTS))
+
+
+def test_labels_may_be_a_file(tmp_path, encoder, fitted):
+    path = tmp_path / "labels.txt"
+    path.write_text("\n".join(LABELS))
+    assert_same(DatalessClassifier(path, encoder=encoder).fit(TEXTS), fitted)
+
+
+# Known examples
+
+
+@pytest.mark.parametrize("unknown", [None, -1, np.int64(-1), float("nan"), np.nan, pd.NA])
+def test_known_examples_are_pinned_and_pull_their_label(encoder, fitted, unknown):
+    y = ["business", *[unknown] * (len(TEXTS) - 1)]
+    assert fitted.predict(TEXTS[:1]).tolist() == ["sports"]
+    classifier = DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS, y)
+    assert classifier.refinement_.predictions[0] == LABELS.index("business")
+    known = np.array([1, *[-1] * (len(TEXTS) - 1)])
+    expected = refine(encoder.encode(TEXTS), encoder.encode(LABELS), known=known)
+    np.testing.assert_array_equal(classifier.centroids_, expected.centroids)
+    assert classifier.fit_predict(TEXTS, y)[0] == "business"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        list,
+        tuple,
+        iter,
+        lambda y: np.array(y, dtype=object),
+        pd.Series,
+        lambda y: pd.Series(y, dtype="string"),
+        lambda y: pd.Series(y, dtype="category"),
+        pl.Series,
+    ],
+)
+def test_known_examples_come_in_any_list(encoder, kind):
+    y = [None, "business", *[None] * (len(TEXTS) - 2)]
+    expected = DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS, y)
+    assert_same(DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS, kind(y)), expected)
+
+
+def test_nothing_known_is_no_examples(encoder, fitted):
+    classifier = DatalessClassifier(LABELS, encoder=encoder)
+    assert_same(classifier.fit(TEXTS, [None] * len(TEXTS)), fitted)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["sports", "football", None], "y must be label names, and None (or -1) where unknown; nu"),
+        (["sports", 0, None], "number 1 is 0. The labels are: sports, business, science and tech"),
+        (["sports", None], "got 2 for 3 texts."),
+        ("sports", "y must be a list of labels, None (or -1) where unknown; got str."),
+        (5, "y must be a list of labels, None (or -1) where unknown; got int."),
+        (
+            np.full((3, 2), "sports"),
+            "y must be a list of labels, None (or -1) where unknown; got s",
+        ),
+    ],
+)
+def test_examples_that_fit_no_label_or_text_are_refused(y, message):
+    with pytest.raises(LabelError, match=re.escape(message)):
+        DatalessClassifier(LABELS, encoder=HashingEncoder()).fit(TEXTS[:3], y)
+
+
+# What it accepts
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tuple,
+        iter,
+        np.array,
+        lambda texts: np.array(texts, dtype=object),
+        lambda texts: pd.Series(texts, index=range(9, 0, -1)),
+        lambda texts: pd.Series(texts, dtype="string"),
+        lambda texts: pd.Series(texts, dtype=object),
+        lambda texts: pd.Series(texts, dtype="category"),
+        pl.Series,
+    ],
+)
+def test_any_list_of_texts_gives_the_same(encoder, fitted, kind):
+    classifier = DatalessClassifier(LABELS, encoder=encoder).fit(kind(TEXTS))
+    assert_same(classifier, fitted)
+    np.testing.assert_array_equal(classifier.predict(kind(TEXTS)), fitted.predict(TEXTS))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a", None, float("nan"), pd.NA],
+        np.array(["a", None, np.nan, ""], dtype=object),
+        pd.Series(["a", None, None, None]),
+        pd.Series(["a", None, None, None], dtype="string"),
+        pl.Series(["a", None, None, None]),
+    ],
+)
+def test_missing_texts_are_empty_texts(fitted, texts):
+    assert as_texts(texts) == ["a", "", "", ""]
+    np.testing.assert_array_equal(fitted.predict(texts), fitted.predict(["a", "", "", ""]))
+
+
+def test_empty_texts_are_counted_and_get_the_first_label(fitted):
+    assert fitted.refinement_.n_zero_documents == 1
+    assert fitted.predict([""]).tolist() == LABELS[:1]
+    np.testing.assert_allclose(fitted.predict_proba([""]), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one text", "texts must be a list of texts; got one text. Put it in a list."),
+        (5, "texts must be a list of texts; got int."),
+        ([], "there are no texts; at least one is needed."),
+        (["a", 5], "texts must be texts; number 1 is 5."),
+        (["a", b"b"], "texts must be texts; number 1 is b'b'."),
+        ([np.array(["a", "b"])], "texts must be texts; number 0 is array("),
+        (np.array([["a"], ["b"]]), "one-dimensional list of texts; got shape (2, 1)."),
+        (pd.DataFrame({"text": ["a"]}), "one-dimensional list of texts; got shape (1, 1)."),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(fitted, texts, message):
+    with pytest.raises(TextError, match=re.escape(message)):
+        fitted.predict(texts)
+    with pytest.raises(TextError, match=re.escape(message)):
+        clone(fitted).fit(texts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"labels": ["one"]}, LabelError, "at least 2 labels are needed"),
+        ({"labels": "a, b"}, LabelError, "labels must be a list of names or a mapping"),
+        ({"labels": {"a": "x", "b": " "}}, LabelError, "a phrase of 'b' is empty"),
+        ({"template": "about"}, LabelError, r"a template must contain \{\}"),
+        ({"encoder": "bert"}, EncoderError, "encoder must be one of static"),
+        ({"encoder": 5}, EncoderError, "an encoder is a name or an object"),
+        ({"method": "best"}, ArrayError, "method must be one of ulr, none"),
+        ({"distance": "cos"}, ArrayError, "distance must be one of cosine, l2, dot"),
+        ({"max_iterations": 0}, ArrayError, "max_iterations must be a whole number of at least 1"),
+        ({"threads": 0}, ArrayError, "threads must be a whole number of at least 1"),
+    ],
+)
+def test_arguments_are_checked_by_fit(arguments, error, message):
+    classifier = DatalessClassifier(**{"labels": LABELS, "encoder": HashingEncoder(), **arguments})
+    with pytest.raises(error, match=message):
+        classifier.fit(TEXTS)
+
+
+def test_labels_the_encoder_knows_nothing_of_are_refused():
+    class Knows:
+        def encode(self, texts):
+            return np.array([[float("goal" in text), float("bank" in text)] for text in texts])
+
+    labels = {"sports": ["goal", "ball"], "business": "bank"}
+    with pytest.raises(LabelError, match="label 'sports': the encoder knows no word of 'ball'"):
+        DatalessClassifier(labels, encoder=Knows()).fit(TEXTS)
+
+
+# What it saves
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    path = tmp_path / "model"
+    fitted.save(path)
+    return path
+
+
+def rewrite(path, **changes):
+    settings = json.loads((path / "model.json").read_text(encoding="utf-8"))
+    (path / "model.json").write_text(json.dumps(settings | changes), encoding="utf-8")
+
+
+@pytest.mark.parametrize("method", ["ulr", "none"])
+@pytest.mark.parametrize("distance", ["cosine", "l2", "dot"])
+def test_loaded_model_predicts_the_same(tmp_path, encoder, method, distance):
+    labels = {"sports ⚽": ["football", "tennis"], "日本": "Japan", "business": None}
+    arguments = {
+        "method": method,
+        "distance": distance,
+        "template": "About {}",
+        "max_iterations": np.int64(9),
+    }
+    saved = DatalessClassifier(labels, encoder=encoder, **arguments).fit(TEXTS)
+    saved.save(tmp_path / "model")
+    loaded = DatalessClassifier.load(tmp_path / "model")
+    assert_same(loaded, saved, TEXTS + NEW)
+    assert loaded.n_iter_ == saved.n_iter_
+    assert {name: getattr(loaded, name) for name in arguments} == arguments
+    assert_same(loaded.fit(TEXTS), saved)
+
+
+def test_saved_model_is_json_and_safetensors_only(saved):
+    assert sorted(file.name for file in saved.iterdir()) == ["centroids.safetensors", "model.json"]
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_names_are_saved_whatever_the_encoding_of_the_system(tmp_path):
+    code = (
+        "import sys; from ulr import DatalessClassifier;"
+        "c = DatalessClassifier(['caf\\u00e9', '\\U0001f600 joy']).fit(['espresso', 'laughter']);"
+        "c.save(sys.argv[1])"
+    )
+    system = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    subprocess.run([sys.executable, "-c", code, tmp_path / "model"], env=system, check=True)
+    assert DatalessClassifier.load(tmp_path / "model").classes_.tolist() == ["café", "😀 joy"]
+
+
+def test_existing_model_is_kept_unless_overwritten(saved, encoder, fitted):
+    other = DatalessClassifier(["cooking", "gardening"], encoder=encoder).fit(TEXTS)
+    with pytest.raises(ModelError, match="already exists; choose another name, or replace it with"):
+        other.save(saved)
+    assert_same(DatalessClassifier.load(saved), fitted)
+    other.save(saved, overwrite=True)
+    assert_same(DatalessClassifier.load(saved), other)
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_what_is_no_model_is_never_replaced(fitted, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for path in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(ModelError, match="is not a saved model, so it is not replaced"):
+            fitted.save(path, overwrite=True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_missing_parent_folder_is_named(fitted, tmp_path):
+    with pytest.raises(ModelError, match=r"there is no folder .*none to write model into"):
+        fitted.save(tmp_path / "none" / "model")
+
+
+@pytest.mark.parametrize("name", ["model", "new"])
+def test_failed_save_leaves_what_was_there(saved, fitted, name):
+    broken = pickle.loads(pickle.dumps(fitted)).set_params(template=b"not JSON")
+    with pytest.raises(TypeError, match="bytes is not JSON serializable"):
+        broken.save(saved.with_name(name), overwrite=True)
+    assert list(saved.parent.iterdir()) == [saved]
+    assert_same(DatalessClassifier.load(saved), fitted)
+
+
+def write_centroids(path, rows):
+    file = path / "centroids.safetensors"
+    save_file({"centroids": np.ones((rows, 256))}, file)
+    rewrite(path, arrays_sha256=sha256(file))
+
+
+def write_nonsense(path):
+    file = path / "centroids.safetensors"
+    file.write_bytes(b"nonsense")
+    rewrite(path, arrays_sha256=sha256(file))
+
+
+def flip_a_bit(path):
+    file = path / "centroids.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: (path / "model.json").unlink(), "is not a saved model; it has no model.json"),
+        (lambda path: (path / "model.json").write_text("{"), "model.json cannot be read: "),
+        (lambda path: (path / "model.json").write_bytes(b"\xff"), "model.json cannot be read: "),
+        (lambda path: (path / "model.json").write_text("[]"), "is of model format None; "),
+        (lambda path: rewrite(path, format=2), "is of model format 2; this version of ulr reads f"),
+        (lambda path: (path / "model.json").write_text('{"format": 1}'), "is not a whole saved mo"),
+        (lambda path: rewrite(path, labels=None), "is not a whole saved model: TypeError"),
+        (lambda path: rewrite(path, labels=[]), "names 0 labels, centroids.safetensors holds 3"),
+        (lambda path: write_centroids(path, 2), "names 3 labels, centroids.safetensors holds 2"),
+        (flip_a_bit, "centroids.safetensors is damaged: its hash is not the saved one"),
+        (write_nonsense, "is not a whole saved model: SafetensorError"),
+        (lambda path: (path / "centroids.safetensors").unlink(), "is not a whole saved model: Fi"),
+        (lambda path: rewrite(path, encoder_fingerprint="x"), "needs the encoder x; this one is s"),
+    ],
+)
+def test_damaged_model_is_refused(saved, damage, message):
+    damage(saved)
+    with pytest.raises(ModelError, match=message):
+        DatalessClassifier.load(saved)
+
+
+def test_missing_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"none is not a saved model; it has no model\.json\."):
+        DatalessClassifier.load(tmp_path / "none")
+
+
+def test_encoder_object_is_given_again_to_load(tmp_path, encoder):
+    fitted = DatalessClassifier(LABELS, encoder=HashingEncoder()).fit(TEXTS)
+    fitted.save(tmp_path / "model")
+    assert_same(DatalessClassifier.load(tmp_path / "model", encoder=HashingEncoder()), fitted)
+    with pytest.raises(ModelError, match=r"HashingEncoder; give it to load\(path, encoder=…\)"):
+        DatalessClassifier.load(tmp_path / "model")
+    with pytest.raises(ModelError, match="HashingEncoder; this one is static wordllama"):
+        DatalessClassifier.load(tmp_path / "model", encoder=encoder)
+    with pytest.raises(ArrayError, match="n_dims=8"):
+        DatalessClassifier.load(tmp_path / "model", encoder=HashingEncoder(9)).predict(NEW)

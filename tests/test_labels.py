@@ -1,0 +1,244 @@
+"""Labels from every source, the order they come in, and the line that every error names."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ulr.errors import LabelError
+from ulr.labels import (
+    Label,
+    LabelSet,
+    as_label_set,
+    labels_from_argument,
+    parse_labels,
+    read_labels,
+)
+
+NAMES = ["world", "sports", "science and technology"]
+PHRASES = {"world": "world news", "sports": ["sport", "football"], "business": None}
+AS_LABELS = (
+    Label("world", ("world news",)),
+    Label("sports", ("sport", "football")),
+    Label("business", ("business",)),
+)
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_names_of_a_list_are_their_own_phrases_in_the_order_given():
+    labels = as_label_set(NAMES)
+    assert labels.names == tuple(NAMES)
+    assert labels.phrases() == [[name] for name in NAMES]
+    assert len(labels) == 3
+
+
+def test_mapping_gives_one_phrase_several_or_the_name():
+    assert tuple(as_label_set(PHRASES)) == AS_LABELS
+
+
+@pytest.mark.parametrize("kind", [tuple, iter, np.array, lambda names: dict.fromkeys(names)])
+def test_any_ordered_collection_of_names_is_a_list(kind):
+    assert as_label_set(kind(NAMES)) == as_label_set(NAMES)
+
+
+def test_label_set_is_taken_as_it_is():
+    labels = as_label_set(NAMES)
+    assert as_label_set(labels) is labels
+
+
+def test_path_is_read(tmp_path):
+    assert as_label_set(write(tmp_path, "a.txt", "b\na\n")).names == ("b", "a")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1),
+        min_size=2,
+        unique=True,
+    )
+)
+def test_order_is_kept_by_every_source(names):
+    expected = as_label_set(names)
+    assert as_label_set(dict.fromkeys(names)) == expected
+    assert parse_labels(", ".join(names)) == expected
+    assert expected.names == tuple(names)
+
+
+def test_white_space_around_and_inside_names_is_one_space():
+    assert as_label_set(["  science \n and\ttechnology ", "b"]).names[0] == "science and technology"
+
+
+def test_line_of_labels_may_hold_phrases():
+    assert parse_labels("world: world news, sports:sport;football,business").labels == AS_LABELS
+
+
+TEXT_FILE = """\ufeff# what the news desk calls them
+
+world: world news
+  sports : sport ; football
+#
+business
+"""
+FILES = {
+    "labels.txt": TEXT_FILE,
+    "windows.txt": TEXT_FILE.replace("\n", "\r\n"),
+    "labels": TEXT_FILE,
+    "labels.json": '{"world": "world news", "sports": ["sport", "football"], "business": null}',
+    "tabs.json": '{\n\t"world":\t"world news",\n\t"sports": ["sport",\t"football"],'
+    '\n\t"business":\t"business"\n}',
+    "labels.YAML": "world: world news\nsports: [sport, football]\nbusiness: business\n",
+    "labels.yml": "# desk\nworld:\n- world news\nsports:\n  - sport\n  - football\n"
+    "business: business\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_kind_of_file_gives_the_same_labels(tmp_path, name):
+    assert read_labels(write(tmp_path, name, FILES[name])).labels == AS_LABELS
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "zebra\napple\n#hashtag"),
+        ("a.json", '["zebra", "apple", "#hashtag"]'),
+        ("a.yaml", "- zebra\n- apple\n- '#hashtag'"),
+    ],
+)
+def test_list_in_a_file_keeps_its_order(tmp_path, name, content):
+    assert read_labels(write(tmp_path, name, content)).names == ("zebra", "apple", "#hashtag")
+
+
+def test_yaml_words_and_numbers_stay_the_text_they_are_written_as(tmp_path):
+    words = ("no", "yes", "null", "1", "1.50", "2020-01-01", "0x1F")
+    as_list = write(tmp_path, "list.yaml", "".join(f"- {word}\n" for word in words))
+    as_mapping = write(tmp_path, "map.yaml", "".join(f"{word}: on {word}\n" for word in words))
+    assert read_labels(as_list).names == words
+    assert read_labels(as_mapping).names == words
+    assert read_labels(as_mapping).labels[0].phrases == ("on no",)
+
+
+def test_characters_beyond_ascii_survive_written_or_escaped(tmp_path):
+    names = ("déjà vu", "日本", "😀/☃")
+    escaped = r'["d\u00e9j\u00e0 vu", "\u65e5\u672c", "\ud83d\ude00\/\u2603"]'
+    assert read_labels(write(tmp_path, "a.json", escaped)).names == names
+    assert read_labels(write(tmp_path, "b.json", str(list(names)).replace("'", '"'))).names == names
+    assert read_labels(write(tmp_path, "c.yaml", "\n".join(f"- {n}" for n in names))).names == names
+    assert read_labels(write(tmp_path, "d.txt", "\n".join(names))).names == names
+
+
+@pytest.mark.parametrize("content", ['{"a"\n:\n"x", "b": "y"}', '["a", "b\x7f"]'])
+def test_json_that_is_no_yaml_is_still_json(tmp_path, content):
+    assert len(read_labels(write(tmp_path, "a.json", content))) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("world, sports", "labels must be a list of names or a mapping; got the text 'world, spor"),
+        (5, "labels must be a list of names or a mapping; got int."),
+        (["a", "b", "a"], "label 3: label 'a' is already given at label 1."),
+        (["a", " a "], "label 2: label 'a' is already given at label 1."),
+        (["a", " "], "label 2: a name is empty."),
+        (["a", None], "label 2: a name must be a text; got None."),
+        (["a", "half \ud83d"], "label 2: a name holds half a character, 'half \\ud83d'"),
+        ({"a": "x", "b": ["y", "x"]}, "labels entry 2: phrase 'x' of label 'b' is already given"),
+        ({"a": "x", "b": ["y", "y"]}, "is already given for label 'b' at labels entry 2."),
+        ({"a": "x", "b": ["y", ""]}, "labels entry 2: a phrase of 'b' is empty."),
+        ({"a": "x", "b": ["y", 5]}, "labels entry 2: a phrase of 'b' must be a text; got 5."),
+        ({"a": "x", "b": []}, "labels entry 2: label 'b' has no phrases."),
+        ({"a": 5, "b": "y"}, "labels entry 1: the phrases of label 'a' must be a text or a list"),
+        (["a"], "at least 2 labels are needed; there is only one, 'a' (label 1)."),
+        ([], "at least 2 labels are needed; there is none."),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused_by_place(given, message):
+    with pytest.raises(LabelError, match=re.escape(message)):
+        as_label_set(given)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "a\n\n# c\na", "a.txt line 4: label 'a' is already given at a.txt line 1."),
+        ("a.txt", "a: x\nb: y; x", "a.txt line 2: phrase 'x' of label 'b' is already given for "),
+        ("a.txt", "a\n: x", "a.txt line 2: a name is empty."),
+        ("a.txt", "a: x;\nb", "a.txt line 1: a phrase of 'a' is empty."),
+        ("a.txt", "\na\n", "at least 2 labels are needed; a.txt has only one, 'a' (a.txt line 2)."),
+        ("a.txt", "# a\n", "at least 2 labels are needed; a.txt has none."),
+        ("a.txt", "caf\xe9\n".encode("latin-1"), "a.txt cannot be read as UTF-8 text: "),
+        ("a.json", '["a",\n"b",\n"a"]', "a.json line 3: label 'a' is already given at a.json line"),
+        ("a.json", '{"a": "x",\n"a": "y"}', "a.json line 2: label 'a' is already given at a.json"),
+        ("a.json", '{"a": "x",\n"b": "x"}', "a.json line 2: phrase 'x' of label 'b' is already gi"),
+        ("a.json", '["a",\n""]', "a.json line 2: a name is empty."),
+        ("a.json", '["a",\n5]', "a.json line 2: a name must be a text; got 5."),
+        ("a.json", '{"a": {"b": "c"}}', "a.json line 1: the phrases of label 'a' must be a text"),
+        ("a.json", '["a",\n"\\ud83d"]', "a.json line 2: a name holds half a character"),
+        ("a.json", '["a",\n"b"', "a.json line 2 is not JSON: "),
+        ("a.json", '{"a"\n:"x", "a": "y"}', "a.json entry 2: label 'a' is already given at a.json"),
+        ("a.json", '"a"', "a.json must hold a list of names or a mapping of names to phrases."),
+        ("a.yaml", "- a\n- b\n- a", "a.yaml line 3: label 'a' is already given at a.yaml line 1."),
+        ("a.yaml", "a: x\na: y", "a.yaml line 2: label 'a' is already given at a.yaml line 1."),
+        ("a.yaml", "a:\nb: y", "a.yaml line 1: a phrase of 'a' is empty."),
+        ("a.yaml", "a: x\nb: [y", "is not YAML: "),
+        ("a.yaml", "- a\n- b\n\t- c", "a.yaml line 3 is not YAML: "),
+        ("a.yaml", "- a\n- &b [*b]", "a.yaml line 2 is not YAML: found unconstructable recursive"),
+        ("a.yaml", "", "a.yaml must hold a list of names or a mapping of names to phrases."),
+        ("a.yaml", "- a", "at least 2 labels are needed; a.yaml has only one, 'a' (a.yaml line 1)"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused_by_line(tmp_path, name, content, message):
+    with pytest.raises(LabelError, match=re.escape(message)):
+        read_labels(write(tmp_path, name, content))
+
+
+def test_missing_file_and_folder_are_named(tmp_path):
+    with pytest.raises(LabelError, match=r"there is no label file .*none\.txt\."):
+        read_labels(tmp_path / "none.txt")
+    with pytest.raises(LabelError, match=r"cannot be read as UTF-8 text: .*directory"):
+        read_labels(tmp_path)
+
+
+def test_template_wraps_every_phrase():
+    labels = as_label_set({"a": ["x", "{y}"], "b": "z"})
+    assert labels.phrases("About {}, {}.") == [
+        ["About x, x.", "About {y}, {y}."],
+        ["About z, z."],
+    ]
+
+
+def test_template_without_a_place_for_the_phrase_is_refused():
+    with pytest.raises(LabelError, match=r"a template must contain \{\} .*; got 'About'\."):
+        as_label_set(NAMES).phrases("About")
+
+
+def test_argument_is_a_file_by_its_ending_or_because_it_exists(tmp_path):
+    path = write(tmp_path, "desk", "b\na\n")
+    assert labels_from_argument(str(path)).names == ("b", "a")
+    with pytest.raises(LabelError, match=r"there is no label file desk\.json\."):
+        labels_from_argument("desk.json")
+
+
+def test_argument_that_is_no_file_holds_the_labels():
+    assert labels_from_argument("world, sports").names == ("world", "sports")
+    with pytest.raises(LabelError, match=r"label 2: a name is empty\."):
+        labels_from_argument("world,")
+
+
+def test_argument_may_be_longer_than_any_file_name():
+    names = tuple(f"category number {i}" for i in range(500))
+    assert labels_from_argument(", ".join(names)).names == names
+
+
+def test_label_sets_are_equal_by_content_and_frozen():
+    assert as_label_set(NAMES) == as_label_set(list(NAMES))
+    assert hash(as_label_set(NAMES)) == hash(LabelSet(tuple(Label(n, (n,)) for n in NAMES)))
