@@ -57,7 +57,8 @@ def test_blocks_and_threads_do_not_matter(seed, distance, block_rows, threads):
     np.testing.assert_array_equal(whole.predictions, parts.predictions)
     np.testing.assert_array_equal(whole.changed, parts.changed)
     np.testing.assert_allclose(whole.objective, parts.objective, rtol=1e-12)
-    np.testing.assert_allclose(whole.scores, parts.scores, rtol=1e-6, atol=1e-7)
+    scale = np.abs(whole.scores).max()
+    np.testing.assert_allclose(whole.scores, parts.scores, atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("distance", DISTANCE_NAMES)
@@ -289,13 +290,13 @@ def test_other_number_types_are_read(dtype):
 
 def test_memory_grows_with_documents_by_labels_not_by_dims():
     random = np.random.default_rng(0)
-    documents = random.normal(size=(20_000, 256)).astype(np.float32)
+    documents = random.normal(size=(100_000, 256)).astype(np.float32)
     labels = random.normal(size=(20, 256)).astype(np.float32)
     tracemalloc.start()
     refine(documents, labels, max_iterations=3, threads=2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < documents.nbytes
+    assert peak < documents.nbytes / 2
 
 
 GOOD = np.ones((5, 3), dtype=np.float32)

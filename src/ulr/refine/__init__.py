@@ -6,6 +6,7 @@ Knows arrays and nothing of texts or files. Results are the same for any number 
 from ulr.refine.distances import DISTANCES
 from ulr.refine.door import METHODS, nearest, refine
 from ulr.refine.matching import match_one_to_one
+from ulr.refine.points import Vectors
 from ulr.refine.result import OnPass, Pass, Refinement
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "OnPass",
     "Pass",
     "Refinement",
+    "Vectors",
     "match_one_to_one",
     "nearest",
     "refine",

@@ -1,6 +1,6 @@
 """The distances a refinement can use, and what the paper does by default with each.
 
-Everything here works on one block of documents in float64; blocking and threads are the loop's.
+Everything here works on a few rows in float64; blocks, threads and shortcuts are others'.
 """
 
 from __future__ import annotations
@@ -16,6 +16,39 @@ Float = NDArray[np.float64]
 Keep = Literal["lowest", "last"]
 EmptyCluster = Literal["mean", "previous"]
 
+# Distances closer than this, relative to the lengths of the vectors, are equal: their order
+# would be decided by rounding. The first of equally near labels is taken.
+_EQUAL = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """Centroids of a distance that is ``offset_c - x · slope_c``, but for what all have in common.
+
+    Attributes
+    ----------
+    slopes
+        (n_centroids, n_dims).
+    offsets
+        (n_centroids,).
+    """
+
+    slopes: Float
+    offsets: Float
+
+    def compare(self, points: Float) -> Float:
+        """What tells the centroids apart, (n, n_centroids); smaller is nearer."""
+        return self.offsets - points @ self.slopes.T
+
+    def nearest(self, points: Float) -> NDArray[np.intp]:
+        """The nearest centroid of each point, the first of equally near ones."""
+        compared = self.compare(points)
+        equal = np.multiply.outer(_lengths(points), _lengths(self.slopes))
+        equal += np.abs(self.offsets)
+        equal *= _EQUAL
+        equal += compared.min(axis=1)[:, None]
+        return (compared <= equal).argmax(axis=1)
+
 
 @dataclass(frozen=True)
 class Distance:
@@ -29,6 +62,8 @@ class Distance:
         Turns raw rows into the rows this distance compares, e.g. unit vectors.
     between
         Distances of points (n, n_dims) to centroids (n_labels, n_dims): (n, n_labels).
+    form
+        The linear form of centroids, for a distance that has one.
     nearest_score
         The score of a document that lies on its centroid; ``score = nearest_score - distance``,
         so that a larger score is always a closer label.
@@ -43,15 +78,31 @@ class Distance:
     name: str
     points: Callable[[Float], Float]
     between: Callable[[Float, Float], Float]
+    form: Callable[[Float], LinearForm] | None
     nearest_score: float
     anchor_weight: float
     keep: Keep
     empty_cluster: EmptyCluster
 
+    def nearest(self, points: Float, centroids: Float) -> tuple[NDArray[np.intp], Float]:
+        """The nearest centroid of each point, the first of equally near ones, and all distances."""
+        distances = self.between(points, centroids)
+        if self.form is None:
+            return distances.argmin(axis=1), distances
+        return self.form(centroids).nearest(points), distances
+
+
+def _squares(rows: Float) -> Float:
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _lengths(rows: Float) -> Float:
+    return np.sqrt(_squares(rows))
+
 
 def unit_rows(rows: Float) -> Float:
     """Rows scaled to length one; a zero row stays zero."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    lengths = _lengths(rows)[:, None]
     return rows / np.where(lengths > 0, lengths, 1.0)
 
 
@@ -63,38 +114,55 @@ def _distributions(rows: Float) -> Float:
     return rows / rows.sum(axis=1, keepdims=True)
 
 
+def _cosine_form(centroids: Float) -> LinearForm:
+    return LinearForm(unit_rows(centroids), np.zeros(len(centroids)))
+
+
 def _cosine(points: Float, centroids: Float) -> Float:
-    return 1.0 - points @ unit_rows(centroids).T
+    return 1.0 + _cosine_form(centroids).compare(points)
+
+
+def _squared_l2_form(centroids: Float) -> LinearForm:
+    return LinearForm(2.0 * centroids, _squares(centroids))
 
 
 def _squared_l2(points: Float, centroids: Float) -> Float:
-    squares = np.einsum("ij,ij->i", points, points)[:, None]
-    distances = squares - 2.0 * (points @ centroids.T)
-    distances += np.einsum("ij,ij->i", centroids, centroids)
+    distances = _squares(points)[:, None] + _squared_l2_form(centroids).compare(points)
     return np.maximum(distances, 0.0)
 
 
+def _dot_form(centroids: Float) -> LinearForm:
+    return LinearForm(centroids, np.zeros(len(centroids)))
+
+
 def _negative_dot(points: Float, centroids: Float) -> Float:
-    return -(points @ centroids.T)
+    return _dot_form(centroids).compare(points)
 
 
 def _jensen_shannon(points: Float, centroids: Float) -> Float:
-    from scipy.special import rel_entr
-
     distances = np.empty((len(points), len(centroids)))
     for label, centroid in enumerate(centroids):
-        middle = (points + centroid) / 2.0
-        divergence = rel_entr(points, middle).sum(axis=1) + rel_entr(centroid, middle).sum(axis=1)
-        distances[:, label] = np.sqrt(np.maximum(divergence / 2.0, 0.0))
+        distances[:, label] = jensen_shannon_pairs(points, centroid)
     return distances
+
+
+def jensen_shannon_pairs(points: Float, others: Float) -> Float:
+    """Jensen-Shannon distance of each row to the row beside it, or to one and the same row."""
+    from scipy.special import rel_entr
+
+    middle = (points + others) / 2.0
+    divergence = rel_entr(points, middle).sum(axis=1) + rel_entr(others, middle).sum(axis=1)
+    return np.sqrt(np.maximum(divergence / 2.0, 0.0))
 
 
 DISTANCES: dict[str, Distance] = {
     distance.name: distance
     for distance in (
-        Distance("cosine", unit_rows, _cosine, 1.0, 0.5, "lowest", "mean"),
-        Distance("l2", _as_they_are, _squared_l2, 0.0, 0.5, "lowest", "mean"),
-        Distance("dot", _as_they_are, _negative_dot, 0.0, 0.5, "lowest", "mean"),
-        Distance("jensen-shannon", _distributions, _jensen_shannon, 0.0, 0.0, "last", "previous"),
+        Distance("cosine", unit_rows, _cosine, _cosine_form, 1.0, 0.5, "lowest", "mean"),
+        Distance("l2", _as_they_are, _squared_l2, _squared_l2_form, 0.0, 0.5, "lowest", "mean"),
+        Distance("dot", _as_they_are, _negative_dot, _dot_form, 0.0, 0.5, "lowest", "mean"),
+        Distance(
+            "jensen-shannon", _distributions, _jensen_shannon, None, 0.0, 0.0, "last", "previous"
+        ),
     )
 }

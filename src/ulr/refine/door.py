@@ -4,39 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ulr.errors import ArrayError
-from ulr.refine.assign import score
 from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Float, Keep
-from ulr.refine.loop import Problem, Settings, run
-from ulr.refine.points import Points, Rows
+from ulr.refine.engines import Engine, choose_engine, run
+from ulr.refine.loop import Problem, Settings
+from ulr.refine.points import Points, Vectors
 from ulr.refine.result import OnPass, Refinement
+from ulr.refine.survey import (
+    Survey,
+    not_distributions,
+    refuse_other_than_distributions,
+    some_rows,
+    survey,
+)
 
 Entry = TypeVar("Entry")
 
 
-def _unrefined(problem: Problem, settings: Settings) -> Refinement:
-    return run(problem, replace(settings, max_iterations=1))
+def _unrefined(problem: Problem, settings: Settings, engine: Engine, survey: Survey) -> Refinement:
+    return run(problem, replace(settings, max_iterations=1), engine, survey)
 
 
-METHODS: dict[str, Callable[[Problem, Settings], Refinement]] = {
+METHODS: dict[str, Callable[[Problem, Settings, Engine, Survey], Refinement]] = {
     "ulr": run,
     "none": _unrefined,
 }
 
 
 def refine(
-    documents: ArrayLike,
+    documents: ArrayLike | Vectors,
     labels: ArrayLike | int | None = None,
     *,
     distance: str = "cosine",
     method: str = "ulr",
     known: ArrayLike | None = None,
-    extra_documents: ArrayLike | None = None,
+    extra_documents: ArrayLike | Vectors | None = None,
     extra_labels: ArrayLike | None = None,
     start: Literal["labels", "random"] = "labels",
     seed: int = 0,
@@ -47,6 +54,7 @@ def refine(
     empty_cluster: EmptyCluster | None = None,
     threads: int | None = None,
     block_rows: int | None = None,
+    shortcuts: bool = True,
     on_pass: OnPass | None = None,
 ) -> Refinement:
     """Classify documents by their nearest label, then refine the labels on the documents.
@@ -54,7 +62,9 @@ def refine(
     Parameters
     ----------
     documents
-        (n_documents, n_dims) vectors; probabilities of the labels with ``jensen-shannon``.
+        (n_documents, n_dims) vectors; probabilities of the labels with ``jensen-shannon``. A
+        memory-mapped array or other `Vectors` is read block by block and may be larger than
+        memory.
     labels
         (n_labels, n_dims) vectors of the labels. May be left out with ``jensen-shannon``, where
         label c starts as certainty of c. With a random start, the vectors to name the clusters
@@ -92,6 +102,9 @@ def refine(
         Threads over row blocks; every core by default. It never changes the result.
     block_rows
         Documents worked on at a time by one thread.
+    shortcuts
+        Score a document again only when its label could change. Without them every document is
+        scored in every pass, in float64: the same labels, slowly.
     on_pass
         Called after every pass with a `Pass`.
 
@@ -112,7 +125,7 @@ def refine(
     _share("anchor_weight", anchor_weight)
     _share("known_weight", known_weight)
     for name, number in (
-        ("max_iterations", max_iterations),
+        ("max_iterations", max_iterations or 0),
         ("threads", threads),
         ("block_rows", block_rows),
     ):
@@ -122,8 +135,6 @@ def refine(
     n_documents, n_dims = parts[0].shape
     if extra_documents is not None:
         parts.append(_rows("extra_documents", extra_documents, n_dims))
-    for part in parts:
-        _check_points(part, metric)
     n_labels, anchors = _anchors(labels, n_dims, metric, start)
     if extra_labels is not None:
         if start == "random":
@@ -133,7 +144,7 @@ def refine(
         raise ArrayError(
             f"n_documents={n_documents} should be >= n_labels={n_labels} for a random start."
         )
-    n_points = sum(len(part) for part in parts)
+    n_points = sum(part.shape[0] for part in parts)
     problem = Problem(
         points=Points(parts, metric, threads, block_rows),
         anchors=anchors,
@@ -152,11 +163,14 @@ def refine(
         seed=seed,
         on_pass=on_pass,
     )
-    return solve(problem, settings)
+    with problem.points.at_work():
+        looked_at = survey(problem.points)
+        engine = choose_engine(problem.points, looked_at, anchors, shortcuts)
+        return solve(problem, settings, engine, looked_at)
 
 
 def nearest(
-    documents: ArrayLike,
+    documents: ArrayLike | Vectors,
     centroids: ArrayLike,
     *,
     distance: str = "cosine",
@@ -183,13 +197,15 @@ def nearest(
     metric = _choice("distance", distance, DISTANCES)
     _positive("threads", threads)
     rows = _rows("documents", documents)
-    _check_points(rows, metric)
-    targets = _finite_float64("centroids", _rows("centroids", centroids, rows.shape[1]))
-    return score(Points([rows], metric, threads, None), targets, len(rows))
+    targets = _finite_float64("centroids", _array("centroids", centroids, rows.shape[1]))
+    points = Points([rows], metric, threads)
+    with points.at_work():
+        engine = choose_engine(points, survey(points), targets, shortcuts=True)
+        return engine.score(targets, points.n_rows)
 
 
 def _choice(name: str, value: str, table: dict[str, Entry]) -> Entry:
-    if value not in table:
+    if not isinstance(value, str) or value not in table:
         raise ArrayError(f"{name} must be one of {', '.join(table)}; got {value!r}.")
     return table[value]
 
@@ -200,11 +216,20 @@ def _share(name: str, value: float | None) -> None:
 
 
 def _positive(name: str, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 1):
         raise ArrayError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
-def _rows(name: str, given: ArrayLike, n_dims: int | None = None) -> Rows:
+def _rows(name: str, given: ArrayLike | Vectors, n_dims: int | None = None) -> Vectors:
+    """Documents: an array, or something that is sliced as needed."""
+    if isinstance(given, Vectors) and not hasattr(given, "__array__"):
+        _check_shape(name, given.shape, n_dims)
+        return given
+    return _array(name, cast(ArrayLike, given), n_dims)
+
+
+def _array(name: str, given: ArrayLike, n_dims: int | None = None) -> NDArray[np.floating]:
     """A two-dimensional float array, not copied where it already is one."""
     try:
         rows = np.asanyarray(given)
@@ -212,61 +237,38 @@ def _rows(name: str, given: ArrayLike, n_dims: int | None = None) -> Rows:
         raise ArrayError(f"{name} must be rows of equal length; {error}.") from error
     if rows.dtype.kind not in "fiub":
         raise ArrayError(f"{name} must be numbers; got an array of {rows.dtype}.")
-    if rows.ndim != 2:
-        raise ArrayError(f"{name} must have 2 dimensions, (rows, n_dims); got shape {rows.shape}.")
-    if rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise ArrayError(f"{name} is empty: its shape is {rows.shape}.")
-    if n_dims is not None and rows.shape[1] != n_dims:
-        raise ArrayError(f"{name} has n_dims={rows.shape[1]}, but the documents have {n_dims}.")
+    _check_shape(name, rows.shape, n_dims)
     return rows if rows.dtype.kind == "f" else rows.astype(np.float32)
 
 
-def _finite_float64(name: str, rows: Rows) -> Float:
+def _check_shape(name: str, shape: tuple[int, ...], n_dims: int | None) -> None:
+    if len(shape) != 2:
+        raise ArrayError(f"{name} must have 2 dimensions, (rows, n_dims); got shape {shape}.")
+    if shape[0] == 0 or shape[1] == 0:
+        raise ArrayError(f"{name} is empty: its shape is {shape}.")
+    if n_dims is not None and shape[1] != n_dims:
+        raise ArrayError(f"{name} has n_dims={shape[1]}, but the documents have {n_dims}.")
+
+
+def _finite_float64(name: str, rows: NDArray[np.floating]) -> Float:
     vectors = rows.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
-        raise ArrayError(f"{name} has NaN or infinity in {_some_rows(bad)}.")
+        raise ArrayError(f"{name} has NaN or infinity in {some_rows(bad)}.")
     return vectors
-
-
-def _check_points(rows: Rows, metric: Distance) -> None:
-    """Refuse rows that no distance, or not this one, can compare; block by block."""
-    for start in range(0, len(rows), 8192):
-        block = rows[start : start + 8192]
-        bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
-        if len(bad):
-            raise ArrayError(f"documents have NaN or infinity in {_some_rows(bad + start)}.")
-        if metric.name == "jensen-shannon":
-            _check_distributions("documents", block.astype(np.float64), start)
-
-
-def _check_distributions(name: str, rows: Float, start: int = 0) -> None:
-    bad = np.flatnonzero((rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1.0) > 1e-3))
-    if len(bad):
-        raise ArrayError(
-            f"{name} must be probabilities that add up to 1 for jensen-shannon; "
-            f"they do not in {_some_rows(bad + start)}. Use softmax on raw scores."
-        )
-
-
-def _some_rows(rows: NDArray[np.intp]) -> str:
-    shown = ", ".join(str(row) for row in rows[:5])
-    if len(rows) == 1:
-        return f"row {shown}"
-    return f"{len(rows)} rows: {shown}{', …' if len(rows) > 5 else ''}"
 
 
 def _vectors(name: str, given: ArrayLike, n_dims: int, metric: Distance) -> Float:
     """Label vectors, as the distance compares them."""
-    vectors = _finite_float64(name, _rows(name, given, n_dims))
+    vectors = _finite_float64(name, _array(name, given, n_dims))
     if metric.name == "jensen-shannon":
-        _check_distributions(name, vectors)
+        refuse_other_than_distributions(name, np.flatnonzero(not_distributions(vectors)))
     if metric.name == "cosine":
         zero = np.flatnonzero(~vectors.any(axis=1))
         if len(zero):
             raise ArrayError(
                 f"{name} has a zero vector, which has no direction for cosine, in "
-                f"{_some_rows(zero)}; use other words for the label, or another distance."
+                f"{some_rows(zero)}; use other words for the label, or another distance."
             )
     return metric.points(vectors)
 
@@ -299,8 +301,8 @@ def _anchors(
 
 def _known(
     given: ArrayLike | None, n_documents: int, n_points: int, n_labels: int, start: str
-) -> NDArray[np.intp]:
-    known = np.full(n_points, -1, dtype=np.intp)
+) -> NDArray[np.int32]:
+    known = np.full(n_points, -1, dtype=np.int32)
     if given is None:
         return known
     if start == "random":
@@ -315,7 +317,7 @@ def _known(
     if len(bad):
         raise ArrayError(
             f"known must be label indices from 0 to {n_labels - 1}, or -1; got "
-            f"{labels[bad[0]]} in {_some_rows(bad)}."
+            f"{labels[bad[0]]} in {some_rows(bad)}."
         )
     if (labels >= 0).all() and n_points == n_documents:
         raise ArrayError("every document is known; at least one must be -1 to be classified.")

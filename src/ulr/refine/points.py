@@ -1,28 +1,45 @@
-"""The documents of a refinement as row blocks: raw rows in any float type, float64 when used.
+"""The documents of a refinement as row blocks, in memory or streamed from where they lie.
 
-A block is the unit of work; a shard is a run of blocks whose sums are added up in order by one
-thread. Both depend on the documents and the block size only, never on the number of threads,
-so neither does any sum.
+A block is the unit of work. Blocks depend on the documents only, never on the number of
+threads, and their results are put together in order, so no sum depends on it either.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ulr.refine.distances import Distance, Float
 
-_BLOCK_BYTES = 1 << 20
-_MAX_SHARDS = 32
+_BLOCK_BYTES = 16 << 20
+_READ_AHEAD = 2
 
-Rows = NDArray[np.floating]
 Result = TypeVar("Result")
+
+
+@runtime_checkable
+class Vectors(Protocol):
+    """Rows of vectors that are sliced as needed: an array, or something that reads a file."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_rows, n_dims)."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Any:
+        """The rows of a slice, as an array."""
+        ...
 
 
 def available_cores() -> int:
@@ -32,61 +49,184 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+@functools.cache
+def _blas() -> ThreadpoolController:
+    # Looking for the BLAS libraries takes longer than refining a small set of documents.
+    return ThreadpoolController()
+
+
 class Points:
     """Documents to refine over: the user's rows, then any extra rows.
 
     Parameters
     ----------
     parts
-        Arrays of shape (n, n_dims), taken as one below the other without copying.
+        Rows of shape (n, n_dims), taken as one below the other without copying. Memory-mapped
+        arrays and other `Vectors` are read ahead by a thread of their own.
     distance
         Decides what a point is: a unit vector, the row itself, a distribution.
     threads
         Row blocks worked on at the same time; None for every core.
     block_rows
-        Rows of a block; None for about a megabyte of float64.
+        Rows of a block; None for a size that suits the caches.
     """
 
     def __init__(
-        self, parts: list[Rows], distance: Distance, threads: int | None, block_rows: int | None
+        self,
+        parts: list[Vectors],
+        distance: Distance,
+        threads: int | None = None,
+        block_rows: int | None = None,
     ) -> None:
-        self.parts = parts
+        self._parts = parts
         self.distance = distance
-        self.n_dims = parts[0].shape[1]
+        self.n_dims = int(parts[0].shape[1])
         self.threads = threads or available_cores()
-        self._block_rows = block_rows or max(64, _BLOCK_BYTES // (8 * self.n_dims))
-        self._offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+        self._offsets = np.cumsum([0, *(int(part.shape[0]) for part in parts)]).tolist()
         self.n_rows: int = self._offsets[-1]
+        self.blocks = self._cut(block_rows)
+        self._streamed = not all(type(part) is np.ndarray for part in parts)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def _cut(self, block_rows: int | None) -> list[slice]:
+        """Row blocks, none across two parts."""
+        block_rows = self._block_rows = block_rows or max(64, _BLOCK_BYTES // (4 * self.n_dims))
+        return [
+            slice(start, min(start + block_rows, end))
+            for begin, end in zip(self._offsets, self._offsets[1:], strict=False)
+            for start in range(begin, end, block_rows)
+        ]
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Keep the worker threads at hand, and BLAS on one thread in each of them."""
+        with _blas().limit(limits=1, user_api="blas"):
+            if self.threads == 1 or len(self.blocks) == 1:
+                yield
+                return
+            with ThreadPoolExecutor(min(self.threads, len(self.blocks))) as pool:
+                self._pool = pool
+                try:
+                    yield
+                finally:
+                    self._pool = None
+
+    def raw(self, rows: slice) -> NDArray[np.floating]:
+        """The rows of a block, as they were given."""
+        part = int(np.searchsorted(self._offsets, rows.start, side="right")) - 1
+        offset = self._offsets[part]
+        return np.asarray(self._parts[part][rows.start - offset : rows.stop - offset])
+
+    def exact(self, raw: NDArray[np.floating]) -> Float:
+        """Raw rows as the distance compares them, in float64."""
+        return self.distance.points(raw.astype(np.float64))
 
     def row(self, index: int) -> Float:
         """One point, (n_dims,)."""
-        part = int(np.searchsorted(self._offsets, index, side="right")) - 1
-        raw = self.parts[part][index - self._offsets[part]]
-        return self.distance.points(raw.astype(np.float64)[None])[0]
+        return self.exact(self.raw(slice(index, index + 1)))[0]
 
-    def block(self, rows: slice) -> Float:
-        """The points of a row block, as float64."""
-        part = int(np.searchsorted(self._offsets, rows.start, side="right")) - 1
-        offset = self._offsets[part]
-        raw = self.parts[part][rows.start - offset : rows.stop - offset]
-        return self.distance.points(raw.astype(np.float64))
+    def map_rows(
+        self,
+        work: Callable[[slice, NDArray[np.floating]], Result],
+        blocks: Iterable[slice] | None = None,
+    ) -> Iterator[Result]:
+        """`work` on blocks and their raw rows, on all threads, results in the order of the rows."""
+        blocks = self.blocks if blocks is None else blocks
+        loaded = self._read_ahead(blocks) if self._streamed else ((b, None) for b in blocks)
 
-    def shards(self) -> list[list[slice]]:
-        """The row blocks, none across two parts, in a bounded number of consecutive groups."""
-        blocks = [
-            slice(start, min(start + self._block_rows, end))
-            for begin, end in zip(self._offsets, self._offsets[1:], strict=False)
-            for start in range(begin, end, self._block_rows)
-        ]
-        size = -(-len(blocks) // _MAX_SHARDS)
-        return [blocks[i : i + size] for i in range(0, len(blocks), size)]
+        def done(rows: slice, raw: NDArray[np.floating] | None) -> Result:
+            return work(rows, self.raw(rows) if raw is None else raw)
 
-    def map_shards(self, work: Callable[[list[slice]], Result]) -> Iterator[Result]:
-        """`work` done on every shard, on all threads, its results in the order of the rows."""
-        shards = self.shards()
-        with threadpool_limits(limits=1, user_api="blas"):
-            if self.threads == 1 or len(shards) == 1:
-                yield from map(work, shards)
-                return
-            with ThreadPoolExecutor(self.threads) as pool:
-                yield from pool.map(work, shards)
+        if self._pool is None:
+            for rows, raw in loaded:
+                yield done(rows, raw)
+            return
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for rows, raw in loaded:
+                waiting.append(self._pool.submit(done, rows, raw))
+                del raw
+                if len(waiting) > self.threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def map_picked(
+        self,
+        work: Callable[[NDArray[np.intp], NDArray[np.floating]], Result],
+        numbers: NDArray[np.intp],
+    ) -> Iterator[Result]:
+        """`work` on some rows' numbers and raw rows; as `map_rows`.
+
+        Parameters
+        ----------
+        work
+            What to do; it is given as many rows as a block has, or fewer.
+        numbers
+            The rows' numbers, ascending.
+        """
+        if self._streamed or len(self._parts) > 1:
+            # Whole blocks are read, in order, those that have a wanted row.
+            edges = np.searchsorted(numbers, [rows.start for rows in self.blocks] + [self.n_rows])
+            wanted = {
+                rows.start: numbers[edges[i] : edges[i + 1]]
+                for i, rows in enumerate(self.blocks)
+                if edges[i] < edges[i + 1]
+            }
+            blocks = [rows for rows in self.blocks if rows.start in wanted]
+
+            def pick(rows: slice, raw: NDArray[np.floating]) -> Result:
+                own = wanted[rows.start]
+                return work(own, raw.take(own - rows.start, axis=0))
+
+            yield from self.map_rows(pick, blocks)
+            return
+        chunks = np.split(numbers, range(self._block_rows, len(numbers), self._block_rows))
+        rows = np.asarray(self._parts[0])
+
+        def gather(own: NDArray[np.intp]) -> Result:
+            return work(own, rows.take(own, axis=0))
+
+        if self._pool is None or len(chunks) == 1:
+            yield from map(gather, chunks)
+        else:
+            yield from self._pool.map(gather, chunks)
+
+    def _read_ahead(
+        self, blocks: Iterable[slice]
+    ) -> Iterator[tuple[slice, NDArray[np.floating] | None]]:
+        """Blocks with their rows, read by a thread that stays a few blocks ahead."""
+        buffer: queue.Queue[Any] = queue.Queue(_READ_AHEAD)
+        stopped = threading.Event()
+
+        def put(item: object) -> None:
+            while not stopped.is_set():
+                try:
+                    buffer.put(item, timeout=0.1)
+                    return
+                except queue.Full:
+                    continue
+
+        def read() -> None:
+            try:
+                for rows in blocks:
+                    if stopped.is_set():
+                        return
+                    put((rows, np.array(self.raw(rows))))
+                put(None)
+            except BaseException as error:
+                put(error)
+
+        reader = threading.Thread(target=read, name="ulr-reader", daemon=True)
+        reader.start()
+        try:
+            while (item := buffer.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            stopped.set()
+            reader.join()

@@ -11,11 +11,24 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Pass:
-    """One finished pass over the documents, as reported while a refinement runs."""
+    """One finished pass over the documents, as reported while a refinement runs.
+
+    Attributes
+    ----------
+    iteration
+        Its number, from 0.
+    changed
+        Predictions that differ from the pass before; 0 for the first.
+    objective
+        Mean distance of the documents to their centroids.
+    skipped
+        Documents that were not scored because their label could not change.
+    """
 
     iteration: int
     changed: int
     objective: float
+    skipped: int
 
 
 OnPass = Callable[[Pass], None]

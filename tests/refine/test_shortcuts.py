@@ -1,0 +1,150 @@
+"""The shortcuts against the plain loop, which scores everything in every pass in float64."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.special import softmax
+
+from ulr.refine import DISTANCES, refine
+
+LINEAR = ["cosine", "l2", "dot"]
+
+
+def documents_of(kind, random, n, d):
+    """Data of very different shapes."""
+    if kind == "gaussian":
+        return random.normal(size=(n, d))
+    if kind == "clustered":
+        means = 3 * random.normal(size=(5, d))
+        return means[random.integers(5, size=n)] + random.normal(size=(n, d))
+    if kind == "offset":  # a common part that dwarfs what tells documents apart
+        return 50 + random.normal(size=(n, d))
+    if kind == "duplicated":
+        return random.normal(size=(max(1, n // 10), d))[random.integers(max(1, n // 10), size=n)]
+    if kind == "grid":  # exact ties everywhere
+        return random.integers(-1, 2, size=(n, d)).astype(float)
+    if kind == "sparse":
+        return random.normal(size=(n, d)) * (random.random((n, d)) < 0.1)
+    if kind == "scaled":  # lengths over many orders of magnitude
+        return random.normal(size=(n, d)) * 10.0 ** random.uniform(-5, 5, size=(n, 1))
+    raise AssertionError(kind)
+
+
+KINDS = ["gaussian", "clustered", "offset", "duplicated", "grid", "sparse", "scaled"]
+
+
+@st.composite
+def problems(draw):
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d = draw(st.integers(1, 400)), draw(st.integers(1, 40))
+    n_labels = draw(st.integers(2, 40))
+    documents = documents_of(draw(st.sampled_from(KINDS)), random, n, d)
+    labels = documents[random.integers(n, size=n_labels)] + 0.3 * random.normal(size=(n_labels, d))
+    if draw(st.booleans()):
+        labels[1] = labels[0]  # two labels that cannot be told apart
+    dtype = draw(st.sampled_from([np.float32, np.float64, np.float16]))
+    with np.errstate(over="ignore"):
+        documents = np.clip(documents, -6e4, 6e4).astype(dtype)
+    return documents, labels, random, draw
+
+
+def both(documents, labels, **options):
+    passes = {True: [], False: []}
+    results = [
+        refine(documents, labels, shortcuts=s, on_pass=passes[s].append, **options)
+        for s in (True, False)
+    ]
+    return *results, passes[True]
+
+
+def assert_same(fast, plain):
+    np.testing.assert_array_equal(fast.unrefined, plain.unrefined)
+    np.testing.assert_array_equal(fast.changed, plain.changed)
+    np.testing.assert_array_equal(fast.predictions, plain.predictions)
+    scale = np.abs(plain.objective).max() + np.abs(plain.scores).max()
+    np.testing.assert_allclose(fast.objective, plain.objective, atol=1e-9 * scale)
+    np.testing.assert_allclose(fast.centroids, plain.centroids, atol=1e-9 * scale, rtol=1e-9)
+    assert fast.converged == plain.converged
+    np.testing.assert_array_equal(fast.scores.argmax(axis=1), fast.predictions)
+
+
+@given(problems(), st.sampled_from(LINEAR))
+@settings(deadline=None, max_examples=150)
+def test_every_pass_is_that_of_the_plain_loop(problem, distance):
+    documents, labels, _, draw = problem
+    options = {"keep": "last", "max_iterations": draw(st.integers(1, 30))}
+    fast, plain, _ = both(documents, labels, distance=distance, **options)
+    assert_same(fast, plain)
+
+
+@given(problems(), st.sampled_from(LINEAR))
+@settings(deadline=None, max_examples=50)
+def test_every_variant_is_that_of_the_plain_loop(problem, distance):
+    documents, labels, random, draw = problem
+    n, n_labels = len(documents), len(labels)
+    options = {"distance": distance, "keep": "last", "block_rows": draw(st.integers(1, 500))}
+    variant = draw(st.sampled_from(["known", "extra labels", "extra documents", "random start"]))
+    if variant == "known":
+        options["known"] = np.where(random.random(n) < 0.2, random.integers(n_labels, size=n), -1)
+        options["known"][0] = -1
+    elif variant == "extra labels":
+        options["extra_labels"] = random.normal(size=(5, documents.shape[1]))
+    elif variant == "extra documents":
+        options["extra_documents"] = documents[::-1] + documents.dtype.type(0.5)
+    elif n >= n_labels:
+        labels = n_labels  # two equal labels could be matched either way
+        options |= {"start": "random", "seed": 3}
+    fast, plain, _ = both(documents, labels, **options)
+    np.testing.assert_array_equal(fast.changed, plain.changed)
+    np.testing.assert_array_equal(fast.predictions, plain.predictions)
+    np.testing.assert_array_equal(fast.unrefined, plain.unrefined)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 300), st.integers(2, 30), st.floats(0.01, 20))
+@settings(deadline=None, max_examples=100)
+def test_jensen_shannon_is_that_of_the_plain_loop(seed, n, n_labels, sharpness):
+    random = np.random.default_rng(seed)
+    scores = sharpness * random.normal(size=(n, n_labels))
+    scores[random.random(scores.shape) < 0.05] = -np.inf  # certain that it is not this one
+    scores[:, 0] = np.maximum(scores[:, 0], -5.0)
+    fast, plain, _ = both(softmax(scores, axis=1), None, distance="jensen-shannon")
+    assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("distance", sorted(DISTANCES))
+def test_most_documents_are_skipped_once_it_settles(distance):
+    random = np.random.default_rng(0)
+    means = random.normal(size=(6, 32))
+    documents = means[random.integers(6, size=5000)] + 0.8 * random.normal(size=(5000, 32))
+    labels = means + random.normal(size=means.shape)
+    if distance == "jensen-shannon":
+        documents, labels = softmax(documents @ labels.T / 3, axis=1), None
+    fast, plain, passes = both(documents, labels, distance=distance, keep="last")
+    assert_same(fast, plain)
+    assert passes[-1].skipped > 4500
+    assert passes[0].skipped == 0
+
+
+def test_numbers_too_large_or_small_for_float32_are_still_right():
+    random = np.random.default_rng(1)
+    documents = random.normal(size=(200, 8))
+    labels = random.normal(size=(3, 8))
+    expected = refine(documents, labels, distance="l2").predictions
+    for scale in (1e-30, 1e15):
+        result = refine(documents * scale, labels * scale, distance="l2")
+        np.testing.assert_array_equal(result.predictions, expected)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12), st.floats(0.01, 50))
+@settings(deadline=None)
+def test_jensen_shannon_lies_between_the_hellinger_bounds(seed, n, sharpness):
+    random = np.random.default_rng(seed)
+    p, r = softmax(sharpness * random.normal(size=(2, n)), axis=1)
+    if seed % 3 == 0:
+        p = np.eye(n)[seed % n]
+    divergence = jensenshannon(p, r) ** 2
+    hellinger = 1.0 - np.sqrt(p * r).sum()
+    assert np.log(2) * hellinger <= divergence + 1e-12
+    assert divergence <= hellinger + 1e-12
