@@ -4,7 +4,7 @@ Knows arrays and nothing of texts or files. Results are the same for any number 
 """
 
 from ulr.refine.distances import DISTANCES
-from ulr.refine.door import METHODS, nearest, refine
+from ulr.refine.door import METHODS, nearest, refine, refine_many
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Vectors
 from ulr.refine.result import OnPass, Pass, Refinement
@@ -19,4 +19,5 @@ __all__ = [
     "match_one_to_one",
     "nearest",
     "refine",
+    "refine_many",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar, cast
 
@@ -13,6 +13,7 @@ from ulr.errors import ArrayError
 from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Float, Keep
 from ulr.refine.engines import Engine, choose_engine, run
 from ulr.refine.loop import Problem, Settings
+from ulr.refine.many import run_many
 from ulr.refine.points import Points, Vectors
 from ulr.refine.result import OnPass, Refinement
 from ulr.refine.survey import (
@@ -120,16 +121,21 @@ def refine(
     metric = _choice("distance", distance, DISTANCES)
     solve = _choice("method", method, METHODS)
     _choice("start", start, {"labels": None, "random": None})
-    _choice("keep", keep or metric.keep, {"lowest": None, "last": None})
-    _choice("empty_cluster", empty_cluster or metric.empty_cluster, {"mean": 0, "previous": 0})
-    _share("anchor_weight", anchor_weight)
     _share("known_weight", known_weight)
-    for name, number in (
-        ("max_iterations", max_iterations or 0),
-        ("threads", threads),
-        ("block_rows", block_rows),
-    ):
-        _positive(name, number)
+    _positive("threads", threads)
+    _positive("block_rows", block_rows)
+    settings = _settings(
+        metric,
+        method=method,
+        max_iterations=max_iterations,
+        anchor_weight=anchor_weight,
+        keep=keep,
+        empty_cluster=empty_cluster,
+        known_weight=known_weight,
+        random_start=start == "random",
+        seed=seed,
+        on_pass=on_pass,
+    )
 
     parts = [_rows("documents", documents)]
     n_documents, n_dims = parts[0].shape
@@ -152,21 +158,65 @@ def refine(
         n_labels=n_labels,
         known=_known(known, n_documents, n_points, n_labels, start),
     )
-    settings = Settings(
-        method=method,
-        max_iterations=max_iterations,
-        anchor_weight=metric.anchor_weight if anchor_weight is None else anchor_weight,
-        known_weight=known_weight,
-        keep=keep or metric.keep,
-        empty_cluster=empty_cluster or metric.empty_cluster,
-        random_start=start == "random",
-        seed=seed,
-        on_pass=on_pass,
-    )
     with problem.points.at_work():
         looked_at = survey(problem.points)
         engine = choose_engine(problem.points, looked_at, anchors, shortcuts)
         return solve(problem, settings, engine, looked_at)
+
+
+def refine_many(
+    documents: ArrayLike | Vectors,
+    label_sets: Sequence[ArrayLike],
+    *,
+    distance: str = "cosine",
+    method: str = "ulr",
+    max_iterations: int = 100,
+    anchor_weight: float | None = None,
+    keep: Keep | None = None,
+    empty_cluster: EmptyCluster | None = None,
+    threads: int | None = None,
+) -> Iterator[Refinement]:
+    """Refine many sets of labels over the same documents, together.
+
+    Each result is the one that `refine` gives for the set alone. They come one after another, so
+    that no more than a group of them need be in memory.
+
+    Parameters
+    ----------
+    documents
+        As in `refine`.
+    label_sets
+        Label vectors of each set, (n_labels, n_dims).
+    distance, method, max_iterations, anchor_weight, keep, empty_cluster, threads
+        As in `refine`.
+
+    Yields
+    ------
+    Refinement
+        Of each set, in order.
+    """
+    metric = _choice("distance", distance, DISTANCES)
+    _choice("method", method, METHODS)
+    settings = _settings(
+        metric,
+        method=method,
+        max_iterations=1 if method == "none" else max_iterations,
+        anchor_weight=anchor_weight,
+        keep=keep,
+        empty_cluster=empty_cluster,
+    )
+    _positive("threads", threads)
+    rows = _rows("documents", documents)
+    points = Points([rows], metric, threads)
+    known = np.full(points.n_rows, -1, dtype=np.int32)
+    anchors = [_anchors(labels, points.n_dims, metric, "labels")[1] for labels in label_sets]
+    problems = [Problem(points, each, points.n_rows, len(each), known) for each in anchors]
+    if not problems:
+        return
+    with points.at_work():
+        looked_at = survey(points)
+        engine = choose_engine(points, looked_at, np.concatenate(anchors), shortcuts=True)
+        yield from run_many(problems, settings, engine, looked_at)
 
 
 def nearest(
@@ -202,6 +252,39 @@ def nearest(
     with points.at_work():
         engine = choose_engine(points, survey(points), targets, shortcuts=True)
         return engine.score(targets, points.n_rows)
+
+
+def _settings(
+    metric: Distance,
+    *,
+    method: str,
+    max_iterations: int,
+    anchor_weight: float | None,
+    keep: Keep | None,
+    empty_cluster: EmptyCluster | None,
+    known_weight: float = 0.5,
+    random_start: bool = False,
+    seed: int = 0,
+    on_pass: OnPass | None = None,
+) -> Settings:
+    """Settings with the distance's own where none are given, checked."""
+    keep = keep or metric.keep
+    empty_cluster = empty_cluster or metric.empty_cluster
+    _choice("keep", keep, {"lowest": None, "last": None})
+    _choice("empty_cluster", empty_cluster, {"mean": None, "previous": None})
+    _share("anchor_weight", anchor_weight)
+    _positive("max_iterations", max_iterations or 0)
+    return Settings(
+        method=method,
+        max_iterations=max_iterations,
+        anchor_weight=metric.anchor_weight if anchor_weight is None else anchor_weight,
+        known_weight=known_weight,
+        keep=keep,
+        empty_cluster=empty_cluster,
+        random_start=random_start,
+        seed=seed,
+        on_pass=on_pass,
+    )
 
 
 def _choice(name: str, value: str, table: dict[str, Entry]) -> Entry:

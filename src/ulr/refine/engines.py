@@ -12,7 +12,7 @@ from ulr.refine import divergence
 from ulr.refine.assign import Passer, PlainPasser, with_largest
 from ulr.refine.distances import Float
 from ulr.refine.divergence import DivergencePasser
-from ulr.refine.linear import LinearPasser, LinearScorer
+from ulr.refine.linear import LinearPasser, LinearScorer, Middle
 from ulr.refine.loop import Loop, Problem, Settings
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Points
@@ -88,7 +88,7 @@ class LinearEngine:
 
     def passer(self, known: NDArray[np.int32], n_centroids: int) -> Passer:
         """Passes that skip what cannot change."""
-        return LinearPasser(self.scorer, known, n_centroids)
+        return LinearPasser(self.scorer, Middle(self.scorer), known, n_centroids)
 
     def score(self, centroids: Float, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Scores in float32, the label made sure of in float64."""
@@ -122,31 +122,44 @@ def answer(
     problem: Problem, settings: Settings, engine: Engine, survey: Survey, loop: Loop
 ) -> Refinement:
     """Score the user's documents against the user's labels with the kept centroids."""
-    own, n_documents = slice(0, problem.n_labels), problem.n_documents
-    centroids, start = loop.kept_centroids, loop.start
-    named = settings.random_start and len(problem.anchors) > 0
-    order = np.arange(len(centroids))
-    if named:
-        order = match_one_to_one(problem.points.distance.between(problem.anchors, centroids))
-    centroids, start = centroids[order][own], start[order][own]
-    predictions, scores = engine.score(centroids, n_documents)
-    if loop.kept == 0:
-        unrefined = predictions
-    elif len(loop.start) == problem.n_labels:
-        unrefined = np.argsort(order)[loop.first_predictions[:n_documents]]
+    order = np.arange(len(loop.start))
+    if settings.random_start and len(problem.anchors):
+        between = problem.points.distance.between(problem.anchors, loop.kept_centroids)
+        order = match_one_to_one(between)
+    own, n_documents = order[: problem.n_labels], problem.n_documents
+    predictions, scores = engine.score(loop.kept_centroids[own], n_documents)
+    if len(loop.start) > problem.n_labels:
+        unrefined = engine.score(loop.start[own], n_documents)[0]
     else:
-        unrefined = engine.score(start, n_documents)[0]
-    known = problem.known[:n_documents]
+        unrefined = np.argsort(order)[loop.first_predictions[:n_documents]]
+        known = problem.known[:n_documents]
+        if (known >= 0).any():  # the first pass has the known labels; the label names did not
+            unrefined = engine.score(loop.start[own], n_documents)[0]
+    return refinement(problem, settings, survey, loop, own, predictions, scores, unrefined)
+
+
+def refinement(
+    problem: Problem,
+    settings: Settings,
+    survey: Survey,
+    loop: Loop,
+    own: NDArray[np.intp],
+    predictions: NDArray[np.intp],
+    scores: NDArray[np.float32],
+    unrefined: NDArray[np.intp],
+) -> Refinement:
+    """The result of a finished loop, from the scores of its kept centroids."""
+    known = problem.known[: problem.n_documents]
     return Refinement(
         predictions=np.where(known >= 0, known, predictions).astype(np.intp),
         scores=scores,
-        centroids=centroids,
+        centroids=loop.kept_centroids[own],
         unrefined=unrefined,
         objective=np.array(loop.objective),
         changed=np.array(loop.changed, dtype=np.intp),
         kept=loop.kept,
         converged=loop.converged,
-        n_zero_documents=survey.count_zero(n_documents),
+        n_zero_documents=survey.count_zero(problem.n_documents),
         method=settings.method,
         distance=problem.points.distance.name,
     )

@@ -18,7 +18,8 @@ documents that move; the objective follows from the sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,12 @@ class LinearScorer:
         self.has_zero = bool((survey.squares == 0.0).any())
         self.few_rows = max(16, _EXACT_BYTES // (8 * points.n_dims))
 
+    def on_one_thread(self) -> LinearScorer:
+        """The same, to be used within one of the worker threads."""
+        alone = copy.copy(self)
+        alone.points = self.points.on_one_thread()
+        return alone
+
     def form(self, centroids: Float) -> LinearForm:
         """Centroids in the linear form of the distance."""
         assert self.points.distance.form is not None
@@ -122,31 +129,52 @@ class LinearScorer:
 
     def score(self, centroids: Float, n_rows: int) -> tuple[NDArray[np.intp], Single]:
         """The nearest centroid of the first documents, and their scores to all of them."""
-        form, doubt = self.form(centroids), Doubt()
-        doubt.widen(form)
-        vectors, offsets = form.slopes.astype(np.float32), form.offsets.astype(np.float32)[:, None]
-        predictions = np.empty(n_rows, dtype=np.intp)
-        scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
-        squared = self.points.distance.name == "l2"
+        answer = Scores(self, centroids, n_rows)
+        vectors = answer.form.slopes.astype(np.float32)
 
         def work(rows: slice, raw: Raw) -> None:
-            distances = self.products(raw, rows, vectors)
-            np.subtract(offsets, distances, out=distances)
-            nearest, lead = self.nearest(form, doubt, distances, raw, rows)
-            predictions[rows] = nearest
-            if squared:
-                distances += self.squares[rows].astype(np.float32)
-                np.maximum(distances, 0.0, out=distances)
-            np.negative(distances.T, out=scores[rows])
-            # Rounding may have put the right label level with another, or behind it.
-            rounding = 8 * _ROUNDING * self.squares[rows] if squared else 0.0
-            level = np.flatnonzero(lead <= rounding)
-            scores[level + rows.start] = with_largest(scores[level + rows.start], nearest[level])
+            answer.take_in(raw, rows, self.products(raw, rows, vectors))
 
         wanted = [rows for rows in self.points.blocks if rows.start < n_rows]
         for _ in self.points.map_rows(work, wanted):
             pass
-        return predictions, scores
+        return answer.predictions, answer.scores
+
+
+class Scores:
+    """The answer for one set of centroids, filled block by block.
+
+    Attributes
+    ----------
+    form
+        The centroids.
+    predictions, scores
+        (n_rows,) and (n_rows, n_centroids).
+    """
+
+    def __init__(self, scorer: LinearScorer, centroids: Float, n_rows: int) -> None:
+        self._scorer, self.form, self._doubt = scorer, scorer.form(centroids), Doubt()
+        self._doubt.widen(self.form)
+        self.predictions = np.empty(n_rows, dtype=np.intp)
+        self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
+
+    def take_in(self, raw: Raw, rows: slice, products: Single) -> None:
+        """Take in the products of a block with the slopes; what is in it is not needed again."""
+        scorer, offsets = self._scorer, self.form.offsets.astype(np.float32)[:, None]
+        distances = np.subtract(offsets, products, out=products)
+        nearest, lead = scorer.nearest(self.form, self._doubt, distances, raw, rows)
+        self.predictions[rows] = nearest
+        rounding: Float | float = 0.0
+        if scorer.points.distance.name == "l2":
+            squares = scorer.squares[rows]
+            rounding = 8 * _ROUNDING * squares
+            distances += squares.astype(np.float32)
+            np.maximum(distances, 0.0, out=distances)
+        np.negative(distances.T, out=self.scores[rows])
+        # Rounding may have put the right label level with another, or behind it.
+        level = np.flatnonzero(lead <= rounding)
+        numbers = level + rows.start
+        self.scores[numbers] = with_largest(self.scores[numbers], nearest[level])
 
 
 def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
@@ -174,6 +202,31 @@ def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
     return nearest, second
 
 
+class Middle:
+    """A vector in the middle of the documents, and how far each document is from it.
+
+    Attributes
+    ----------
+    vector
+        (n_dims,).
+    reach
+        (n_rows,) distance of the points to it, rounded up.
+    """
+
+    def __init__(self, scorer: LinearScorer) -> None:
+        self._scorer = scorer
+        self.vector = np.zeros(scorer.points.n_dims)
+        self.reach = np.empty(scorer.points.n_rows, dtype=np.float32)
+
+    def measure(self, rows: Rows, products: Single) -> None:
+        """Take in the products of some documents with the vector."""
+        square = float(self.vector @ self.vector)
+        lengths = self._scorer.lengths[rows].astype(np.float64)
+        doubt = 4 * (len(self.vector) + 32) * _ROUNDING * lengths * (lengths + square**0.5)
+        squares = lengths * lengths - 2.0 * products + square
+        self.reach[rows] = np.sqrt(np.maximum(squares, 0.0) + doubt) * (1 + 4 * _ROUNDING)
+
+
 class LinearPasser:
     """Does passes for one run of centroids, scoring only documents that could change.
 
@@ -181,13 +234,17 @@ class LinearPasser:
     ----------
     scorer
         The documents.
+    middle
+        Their middle; shared by passers over the same documents.
     known
         (n_rows,) the label of each document, -1 where it is not known.
     n_centroids
         How many centroids there are.
     """
 
-    def __init__(self, scorer: LinearScorer, known: NDArray[np.int32], n_centroids: int) -> None:
+    def __init__(
+        self, scorer: LinearScorer, middle: Middle, known: NDArray[np.int32], n_centroids: int
+    ) -> None:
         self._scorer, self._points = scorer, scorer.points
         n = self._points.n_rows
         self._n_centroids = n_centroids
@@ -198,23 +255,28 @@ class LinearPasser:
         self._predictions = known.copy()
         self._distances = np.empty((n_centroids, n), dtype=np.float32)
         self._lead = np.empty(n, dtype=np.float32)
-        self._reach = np.empty(n, dtype=np.float32)
         self._scored_at = np.empty(n, dtype=np.int16)
         # When the lead was worked out and whose it is, as a place in a flat table.
         self._place = np.empty(n, dtype=np.int32)
         self._sums = np.zeros((n_centroids, self._points.n_dims))
         self._counts = np.zeros(n_centroids)
-        self._middle = np.zeros(self._points.n_dims)
+        self._middle = middle
         self._forms: list[LinearForm] = []
         self._doubt = Doubt()
 
     def assign(self, centroids: Float) -> Assignment:
         """Give every document its nearest centroid."""
         form = self.begin(centroids)
-        vectors = self.vectors(form)
+        vectors, second = form.slopes.astype(np.float32), len(self._forms) == 2
+        if second:
+            vectors = np.concatenate([vectors, self._middle.vector[None].astype(np.float32)])
 
         def work(rows: Rows, raw: Raw) -> Outcome:
-            return self.take_in(raw, rows, self._scorer.products(raw, rows, vectors))
+            products = self._scorer.products(raw, rows, vectors)
+            if second:
+                self._middle.measure(rows, products[-1])
+                products = products[:-1]
+            return self.take_in(raw, rows, products)
 
         doubted = self._could_change()
         outcomes: Iterator[Outcome]
@@ -222,12 +284,7 @@ class LinearPasser:
             outcomes = self._points.map_rows(work)
         else:
             outcomes = self._points.map_picked(work, doubted)
-        changed = scored = 0
-        for outcome in outcomes:
-            self.add(outcome)
-            changed += outcome.moved
-            scored += outcome.scored
-        return self.end(changed, scored)
+        return self.end(outcomes)
 
     def begin(self, centroids: Float) -> LinearForm:
         """Begin a pass."""
@@ -236,24 +293,23 @@ class LinearPasser:
         self._doubt.widen(form)
         return form
 
-    def add(self, outcome: Outcome) -> None:
-        """Add what scoring some documents did to the clusters."""
-        self._counts += outcome.counts
-        self._square_sum += outcome.square_sum
-        if outcome.sums is not None:
+    def end(self, outcomes: Iterable[Outcome]) -> Assignment:
+        """End a pass: put together what scoring the documents did."""
+        first, moved, scored = len(self._forms) == 1, 0, 0
+        for outcome in outcomes:
+            moved += outcome.moved
+            scored += outcome.scored
+            self._counts += outcome.counts
+            self._square_sum += outcome.square_sum
             self._sums += outcome.sums
-
-    def end(self, changed: int, scored: int) -> Assignment:
-        """End a pass."""
-        first = len(self._forms) == 1
         if first:
-            self._middle = self._sums.sum(axis=0) / max(1, self._n_free)
+            self._middle.vector = self._sums.sum(axis=0) / max(1, self._n_free)
         return Assignment(
             predictions=self._predictions,
             sums=self._sums,
             counts=self._counts,
             total=self._total(self._forms[-1]),
-            changed=0 if first else changed,
+            changed=0 if first else moved,
             skipped=self._points.n_rows - scored,
         )
 
@@ -268,13 +324,13 @@ class LinearPasser:
         if len(self._forms) <= 2:
             # Nothing is known in the first pass, and next to nothing holds after the first update.
             return None
-        bounds = _Bounds.since(self._forms, self._middle)
+        bounds = _Bounds.since(self._forms, self._middle.vector)
         starts = range(0, self._points.n_rows, _TESTED_ROWS)
         return np.concatenate([self._could_change_after(start, bounds) for start in starts])
 
     def _could_change_after(self, start: int, bounds: _Bounds) -> NDArray[np.intp]:
         rows = slice(start, start + _TESTED_ROWS)
-        place, reach, lead = self._place[rows], self._reach[rows], self._lead[rows]
+        place, reach, lead = self._place[rows], self._middle.reach[rows], self._lead[rows]
         doubt = 2 * self._doubt.of(self._scorer.lengths[rows])
         lost = bounds.widest.take(place)
         lost *= reach
@@ -304,21 +360,25 @@ class LinearPasser:
         self._place[safe] = own[~could] + np.int32((len(self._forms) - 1) * self._n_centroids)
         return numbers[could]
 
-    def vectors(self, form: LinearForm) -> Single:
-        """What the documents are multiplied with in this pass."""
-        if len(self._forms) == 2:
-            return np.concatenate([form.slopes, self._middle[None]]).astype(np.float32)
-        return form.slopes.astype(np.float32)
+    def take_in(
+        self, raw: Raw, rows: Rows, products: Single, like: Outcome | None = None
+    ) -> Outcome:
+        """Take in the products of some documents with the slopes of this pass.
 
-    def take_in(self, raw: Raw, rows: Rows, products: Single) -> Outcome:
-        """Take in the products of some documents with the vectors of this pass."""
+        Parameters
+        ----------
+        raw, rows
+            The documents, and which they are.
+        products
+            (n_centroids, n); what is in it is not needed afterwards.
+        like
+            In the first pass, what another passer made of the same documents: only what is
+            different has to be added up.
+        """
         form, iteration = self._forms[-1], len(self._forms) - 1
-        if iteration == 1:
-            self._measure_reach(rows, products[-1])
-            products = products[:-1]
         distances = np.subtract(form.offsets.astype(np.float32)[:, None], products, out=products)
         nearest, lead = self._scorer.nearest(form, self._doubt, distances, raw, rows)
-        before = self._predictions[rows]
+        before = self._predictions[rows] if like is None else like.predictions
         moving = nearest != before
         # What cannot change need never be looked at again: known documents, and zero ones where
         # they are equally far from everything.
@@ -330,45 +390,40 @@ class LinearPasser:
         if self._scorer.has_zero and not form.offsets.any():
             lead[self._scorer.lengths[rows] == 0.0] = _NEVER
         moved = np.flatnonzero(moving)
-        outcome = self._moves(raw, moved, before[moved], nearest[moved])
+        outcome = self._moves(raw, moved, before[moved], nearest, like)
         self._distances[:, rows] = distances
         self._lead[rows] = lead
         self._predictions[rows] = nearest
         self._scored_at[rows] = iteration
-        nearest += np.int32(iteration * self._n_centroids)
-        self._place[rows] = nearest
+        self._place[rows] = nearest + np.int32(iteration * self._n_centroids)
         return outcome
-
-    def _measure_reach(self, rows: Rows, with_middle: Single) -> None:
-        """Distance of points to the middle, rounded up."""
-        middle = float(self._middle @ self._middle)
-        lengths = self._scorer.lengths[rows].astype(np.float64)
-        doubt = 4 * (self._points.n_dims + 32) * _ROUNDING * lengths * (lengths + middle**0.5)
-        squares = lengths * lengths - 2.0 * with_middle + middle
-        self._reach[rows] = np.sqrt(np.maximum(squares, 0.0) + doubt) * (1 + 4 * _ROUNDING)
 
     def _moves(
         self,
         raw: Raw,
         moved: NDArray[np.intp],
         before: NDArray[np.int32],
-        after: NDArray[np.int32],
+        predictions: NDArray[np.int32],
+        like: Outcome | None,
     ) -> Outcome:
         """What the moves of documents do to the clusters."""
-        n, first = self._n_centroids, len(self._forms) == 1
+        n, after = self._n_centroids, predictions[moved]
+        fresh = len(self._forms) == 1 and like is None
         counts = np.bincount(after, minlength=n).astype(np.float64)
-        if len(moved) == 0:
-            return Outcome(None, counts, 0.0, 0, len(raw))
-        if not first:
+        if not fresh:
             counts -= np.bincount(before, minlength=n)
-        sums, square_sum = np.zeros((n, raw.shape[1])), 0.0
+        square_sum, sums = 0.0, np.zeros((n, raw.shape[1]))
         for start in range(0, len(moved), self._scorer.few_rows):
             few = slice(start, start + self._scorer.few_rows)
             points = self._points.exact(raw[few] if len(moved) == len(raw) else raw[moved[few]])
-            sums += moved_sums(points, None if first else before[few], after[few], n)
-            if first and self._points.distance.name == "l2":
+            sums += moved_sums(points, None if fresh else before[few], after[few], n)
+            if fresh and self._points.distance.name == "l2":
                 square_sum += float(np.vdot(points, points))
-        return Outcome(sums, counts, square_sum, len(moved), len(raw))
+        if like is not None:
+            sums += like.sums
+            counts += like.counts
+            square_sum = like.square_sum
+        return Outcome(sums, counts, square_sum, len(moved), len(raw), predictions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,18 +433,21 @@ class Outcome:
     Attributes
     ----------
     sums, counts
-        What is to be added to those of the clusters; no sums where nothing moved.
+        What is to be added to those of the clusters.
     square_sum
         In the first pass, the sum of the squared lengths of the documents.
     moved, scored
         Documents that changed their label, and that were scored.
+    predictions
+        The labels of those that were scored.
     """
 
-    sums: Float | None
+    sums: Float
     counts: Float
     square_sum: float
     moved: int
     scored: int
+    predictions: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ threads, and their results are put together in order, so no sum depends on it ei
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import queue
@@ -90,7 +91,9 @@ class Points:
 
     def _cut(self, block_rows: int | None) -> list[slice]:
         """Row blocks, none across two parts."""
-        block_rows = self._block_rows = block_rows or max(64, _BLOCK_BYTES // (4 * self.n_dims))
+        # A logarithm a coordinate makes smaller blocks worth a thread.
+        size = _BLOCK_BYTES if self.distance.form else _BLOCK_BYTES // 16
+        block_rows = self._block_rows = block_rows or max(64, size // (4 * self.n_dims))
         return [
             slice(start, min(start + block_rows, end))
             for begin, end in zip(self._offsets, self._offsets[1:], strict=False)
@@ -110,6 +113,12 @@ class Points:
                     yield
                 finally:
                     self._pool = None
+
+    def on_one_thread(self) -> Points:
+        """The same documents, to be gone over within one of the worker threads."""
+        alone = copy.copy(self)
+        alone.threads, alone._pool = 1, None
+        return alone
 
     def raw(self, rows: slice) -> NDArray[np.floating]:
         """The rows of a block, as they were given."""
@@ -153,6 +162,19 @@ class Points:
         finally:
             for future in waiting:
                 future.cancel()
+
+    def map_any(self, work: Callable[[int], None], items: Iterable[int]) -> None:
+        """`work` on other things than rows, on all threads.
+
+        It may go over the documents itself, if `on_one_thread`.
+        """
+        if self.threads == 1:
+            for item in items:
+                work(item)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            for _ in pool.map(work, items):
+                pass
 
     def map_picked(
         self,
