@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 
+from ulr.encoders.tokens import Pieces, Tokenize, WholeTexts
 from ulr.encoders.weights import PackagedFile
 from ulr.errors import EncoderError
 
@@ -23,6 +24,8 @@ _TOKENIZER = PackagedFile(
     "tokenizers/l2_supercat_tokenizer_config.json",
     "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 )
+
+_TEXTS_AT_A_TIME = 1024
 
 
 class StaticEncoder:
@@ -62,10 +65,8 @@ class StaticEncoder:
                 f"the tokenizer numbers its tokens from 0 to {last}, but there are only "
                 f"{len(vectors)} token vectors."
             )
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
         self._vectors = vectors
-        self._tokenizer = tokenizer
+        self._tokenize: Tokenize = WholeTexts(tokenizer)
         self.max_tokens = max_tokens
         self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
         self.truncated = 0
@@ -75,12 +76,14 @@ class StaticEncoder:
         """The default encoder: 32,000 token vectors of 256 dimensions, installed with `ulr`."""
         vectors = load_file(_VECTORS.locate())["embedding.weight"].astype(np.float32)
         tokenizer = Tokenizer.from_file(str(_TOKENIZER.locate()))
-        return _Embedded(
+        encoder = _Embedded(
             vectors,
             tokenizer,
             max_tokens=max_tokens,
             fingerprint=f"static wordllama {_VECTORS.sha256[:16]}",
         )
+        encoder._tokenize = Pieces(tokenizer)
+        return encoder
 
     @property
     def n_dims(self) -> int:
@@ -89,29 +92,34 @@ class StaticEncoder:
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims); each the same whatever else is in the list."""
-        try:
-            encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        except TypeError:  # half a character, as a cut emoji leaves it, is no Unicode
-            whole = [_whole_characters(text) for text in texts]
-            encoded = self._tokenizer.encode_batch_fast(whole, add_special_tokens=False)
-        tokens = [each.ids for each in encoded]
-        self.truncated += sum(len(each) > self.max_tokens for each in tokens)
-        tokens = [each[: self.max_tokens] for each in tokens]
-        counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-        flat = np.fromiter((t for each in tokens for t in each), np.int32, count=counts.sum())
+        vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
+        for start in range(0, len(texts), _TEXTS_AT_A_TIME):
+            few = slice(start, start + _TEXTS_AT_A_TIME)
+            vectors[few] = self._means(*self._tokenize(texts[few]))
+        return vectors
+
+    def _means(self, tokens: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Mean token vector of each text.
+
+        Parameters
+        ----------
+        tokens
+            (n_tokens,) the tokens of all texts in a row.
+        counts
+            (n_texts,) how many each text has.
+        """
+        if (too_long := counts > self.max_tokens).any():
+            self.truncated += int(too_long.sum())
+            places = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
+            tokens, counts = tokens[places < self.max_tokens], np.minimum(counts, self.max_tokens)
         # Summed as a sparse product: row by row, in token order, with nothing padded or gathered.
         occurrences = csr_array(
-            (np.ones(len(flat), dtype=np.float32), flat, np.append(0, np.cumsum(counts))),
-            shape=(len(texts), len(self._vectors)),
+            (np.ones(len(tokens), dtype=np.float32), tokens, np.append(0, np.cumsum(counts))),
+            shape=(len(counts), len(self._vectors)),
         )
         means: NDArray[np.float32] = occurrences @ self._vectors
         means /= np.maximum(counts, 1)[:, None].astype(np.float32)
         return means
-
-
-def _whole_characters(text: str) -> str:
-    """The text with every surrogate that has lost its other half replaced."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class _Embedded(StaticEncoder):
