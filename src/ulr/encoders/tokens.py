@@ -86,7 +86,8 @@ class Pieces:
         lengths = self._starts[number + 1] - starts
         ends = np.append(0, np.cumsum(lengths))
         places = np.repeat(starts - ends[:-1], lengths) + np.arange(ends[-1])
-        per_text = np.diff(ends[np.append(0, np.cumsum([len(each) for each in cut]))])
+        pieces_per_text = np.fromiter(map(len, cut), np.int64, count=len(cut))
+        per_text = np.diff(ends[np.append(0, np.cumsum(pieces_per_text))])
         tokens = self._tokens[places]
         self._forget()
         return tokens, per_text
