@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test check format bench clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -25,6 +25,12 @@ format: .venv/developing
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Half an hour on two cores. With ULR_DATA set to a folder of datasets, the encoder too.
+bench: .venv/measuring
+	$(BIN)/python benchmarks/refine.py --write docs/performance.md
+	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python benchmarks/encode.py --write docs/performance.md; \
+	else echo 'The encoder is not measured: set ULR_DATA to a folder of datasets.'; fi
+
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
@@ -39,3 +45,7 @@ clean:
 .venv/developing: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ .venv/installed
+
+.venv/measuring: .venv/developing
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@

@@ -24,10 +24,10 @@ from ulr.encoders import (
     in_batches,
     load_encoder,
 )
-from ulr.errors import LabelError, ModelError, TextError
+from ulr.errors import ArrayError, LabelError, ModelError, TextError
 from ulr.files import refuse_existing, sha256, whole_folder
 from ulr.labels import Label, LabelSet, as_label_set
-from ulr.refine import OnPass, nearest, refine
+from ulr.refine import OnPass, check_choices, nearest, refine
 from ulr.refine.distances import unit_rows
 
 _FORMAT_VERSION = 1
@@ -138,6 +138,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on_pass
             Called after every pass of the refinement.
         """
+        check_choices(self.distance, self.method)
+        if self.distance == "jensen-shannon":
+            raise ArrayError(
+                "distance 'jensen-shannon' compares probabilities of labels, which encoders of "
+                "texts do not give; use cosine, l2 or dot."
+            )
         label_set = as_label_set(self.labels)
         encoder = load_encoder(self.encoder)
         anchors = label_vectors(encoder, label_set, self.template)
@@ -204,9 +210,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Write what `predict` needs to a folder: JSON and safetensors, whole or not at all."""
         check_is_fitted(self)
         folder = Path(path)
-        refuse_existing(folder, overwrite, ModelError, "overwrite=True (--force)")
-        if folder.exists() and not (folder / _SETTINGS).is_file():
-            raise ModelError(f"{folder} is not a saved model, so it is not replaced.")
+        refuse_to_save(folder, overwrite)
         with whole_folder(folder) as partial:
             save_file({"centroids": np.ascontiguousarray(self.centroids_)}, str(partial / _ARRAYS))
             settings = {
@@ -281,6 +285,14 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.label_set_ = labels
         model.classes_ = np.array(labels.names)
         return model
+
+
+def refuse_to_save(path: str | Path, overwrite: bool) -> None:
+    """Say so now if a model could not be saved to a folder."""
+    folder = Path(path)
+    refuse_existing(folder, overwrite, ModelError, "overwrite=True (--force)")
+    if folder.exists() and not (folder / _SETTINGS).is_file():
+        raise ModelError(f"{folder} is not a saved model, so it is not replaced.")
 
 
 def as_texts(texts: Iterable[Any]) -> list[str]:

@@ -228,8 +228,8 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="need
 @pytest.mark.parametrize(
     ("number", "code", "message"),
     [
-        (signal.SIGINT, 130, b"ulr: stopped; nothing was written.\n"),
-        (signal.SIGTERM, 130, b"ulr: stopped; nothing was written.\n"),
+        (signal.SIGINT, 130, b"ulr: stopped; no file was written.\n"),
+        (signal.SIGTERM, 130, b"ulr: stopped; no file was written.\n"),
         (signal.SIGKILL, -signal.SIGKILL, b""),
     ],
 )

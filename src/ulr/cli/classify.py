@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,15 +48,13 @@ def classify(
     if json and output == "-":
         raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
-        from ulr.classifier import DatalessClassifier
-        from ulr.errors import ModelError
-        from ulr.files import refuse_existing
+        from ulr.classifier import DatalessClassifier, refuse_to_save
         from ulr.jobs import Output, classify_file, text_columns
         from ulr.labels import labels_from_argument
         from ulr.tables import open_table
 
         if save_model is not None:
-            refuse_existing(Path(save_model), force, ModelError, "--force")
+            refuse_to_save(save_model, force)
         label_set = labels_from_argument(labels)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:

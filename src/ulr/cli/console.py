@@ -43,7 +43,7 @@ def plain_errors() -> Iterator[None]:
         print(f"ulr: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print("ulr: stopped; nothing was written.", file=sys.stderr)
+        print("ulr: stopped; no file was written.", file=sys.stderr)
         raise typer.Exit(130) from None
     except BrokenPipeError:
         # The reader of a pipe, e.g. `head`, had enough; that is no error.
@@ -144,7 +144,12 @@ def print_evaluation(report: EvaluationReport) -> None:
         console.print(
             f"{report.without_truth:,} documents have no truth and are not in the figures."
         )
-    for table in (_overall(report), _per_class(report), _confusion(report.after)):
+    for table in (
+        _overall(report),
+        _per_class(report),
+        _confusion(report.before, "by name: true"),
+        _confusion(report.after, "refined: true"),
+    ):
         console.print(table)
         console.print()
     if report.job.moved_documents:
@@ -236,13 +241,13 @@ def _per_class(report: EvaluationReport) -> RichTable:
     return table
 
 
-def _confusion(evaluation: Evaluation) -> RichTable:
+def _confusion(evaluation: Evaluation, corner: str) -> RichTable:
     """True labels in rows, predicted ones in columns; for many labels, the worst pairs only."""
     names = [each.label for each in evaluation.classes]
     if len(names) > _WIDEST_CONFUSION:
-        return _worst_pairs(evaluation, names)
+        return _worst_pairs(evaluation, names, corner)
     table = RichTable(box=None, pad_edge=False, header_style="bold")
-    table.add_column("true \\ predicted")
+    table.add_column(f"{corner} \\ predicted")
     for name in names:
         table.add_column(Text(name), justify="right", max_width=12, overflow="fold")
     for i, name in enumerate(names):
@@ -254,9 +259,9 @@ def _confusion(evaluation: Evaluation) -> RichTable:
     return table
 
 
-def _worst_pairs(evaluation: Evaluation, names: list[str]) -> RichTable:
+def _worst_pairs(evaluation: Evaluation, names: list[str], corner: str) -> RichTable:
     table = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in ("most confused: true", "predicted"):
+    for name in (f"most confused {corner}", "predicted"):
         table.add_column(name)
     table.add_column("documents", justify="right")
     pairs = sorted(

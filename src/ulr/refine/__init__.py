@@ -4,7 +4,7 @@ Knows arrays and nothing of texts or files. Results are the same for any number 
 """
 
 from ulr.refine.distances import DISTANCES
-from ulr.refine.door import METHODS, nearest, refine, refine_many
+from ulr.refine.door import METHODS, check_choices, nearest, refine, refine_many
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Vectors
 from ulr.refine.result import OnPass, Pass, Refinement
@@ -16,6 +16,7 @@ __all__ = [
     "Pass",
     "Refinement",
     "Vectors",
+    "check_choices",
     "match_one_to_one",
     "nearest",
     "refine",

@@ -195,8 +195,8 @@ def refine_many(
     Refinement
         Of each set, in order.
     """
-    metric = _choice("distance", distance, DISTANCES)
-    _choice("method", method, METHODS)
+    check_choices(distance, method)
+    metric = DISTANCES[distance]
     settings = _settings(
         metric,
         method=method,
@@ -217,6 +217,12 @@ def refine_many(
         looked_at = survey(points)
         engine = choose_engine(points, looked_at, np.concatenate(anchors), shortcuts=True)
         yield from run_many(problems, settings, engine, looked_at)
+
+
+def check_choices(distance: str, method: str) -> None:
+    """Refuse a distance or method that there is not, before any work is done for it."""
+    _choice("distance", distance, DISTANCES)
+    _choice("method", method, METHODS)
 
 
 def nearest(

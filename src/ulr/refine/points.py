@@ -90,10 +90,13 @@ class Points:
         self._pool: ThreadPoolExecutor | None = None
 
     def _cut(self, block_rows: int | None) -> list[slice]:
-        """Row blocks, none across two parts."""
+        """Row blocks, none across two parts; more than one where two threads are of use."""
         # A logarithm a coordinate makes smaller blocks worth a thread.
         size = _BLOCK_BYTES if self.distance.form else _BLOCK_BYTES // 16
-        block_rows = self._block_rows = block_rows or max(64, size // (4 * self.n_dims))
+        fitting = max(64, size // (4 * self.n_dims))
+        self._picked_rows = block_rows or fitting
+        if block_rows is None:
+            block_rows = min(fitting, max(fitting // 4, -(-self.n_rows // 2)))
         return [
             slice(start, min(start + block_rows, end))
             for begin, end in zip(self._offsets, self._offsets[1:], strict=False)
@@ -206,7 +209,7 @@ class Points:
 
             yield from self.map_rows(pick, blocks)
             return
-        chunks = np.split(numbers, range(self._block_rows, len(numbers), self._block_rows))
+        chunks = np.split(numbers, range(self._picked_rows, len(numbers), self._picked_rows))
         rows = np.asarray(self._parts[0])
 
         def gather(own: NDArray[np.intp]) -> Result:

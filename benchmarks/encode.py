@@ -1,0 +1,131 @@
+"""How fast the embedded encoder is, beside the wordllama package's own embed, in one run.
+
+    python benchmarks/encode.py --data DIR [--write docs/performance.md] [--repeats 3]
+
+DIR (or the environment variable ULR_DATA) holds agnews/test.csv and 20newsgroups/test.jsonl.
+Both encoders have the same weights and no limit of tokens. Times are the best of the repeats
+(wordllama on 20 Newsgroups: one run), with an encoder that has met no text before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import logging
+import os
+import time
+import tracemalloc
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from ulr.encoders import StaticEncoder
+
+UNLIMITED = 10**9
+
+
+def agnews(data: Path) -> list[str]:
+    """Title and description of every article of the test set."""
+    with (data / "agnews/test.csv").open(encoding="utf-8", newline="") as file:
+        return [f"{title} {text}" for _, title, text in csv.reader(file)]
+
+
+def newsgroups(data: Path) -> list[str]:
+    """Every post of the test set, headers and all."""
+    with (data / "20newsgroups/test.jsonl").open(encoding="utf-8") as file:
+        return [json.loads(line)["text"] for line in file]
+
+
+def wordllama_embed() -> Callable[[list[str]], NDArray[np.float32]]:
+    """The package's own way, over the files it carries."""
+    from wordllama.inference import WordLlamaInference
+
+    logging.disable(logging.INFO)
+    folder = Path(find_spec("wordllama").origin).parent  # type: ignore[union-attr, arg-type]
+    vectors = load_file(folder / "weights/l2_supercat_256.safetensors")["embedding.weight"]
+    path = folder / "tokenizers/l2_supercat_tokenizer_config.json"
+    return WordLlamaInference(vectors, Tokenizer.from_file(str(path))).embed
+
+
+def timed(work: Callable[[], object], repeats: int) -> tuple[float, object]:
+    """Seconds of the fastest of some runs, and what it gave."""
+    best, result = float("inf"), None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+def stages(texts: list[str]) -> tuple[float, float]:
+    """Seconds to make tokens of texts, and to average their vectors."""
+    encoder, tokens, means = StaticEncoder.embedded(UNLIMITED), 0.0, 0.0
+    for start in range(0, len(texts), 1024):
+        begun = time.perf_counter()
+        found = encoder._tokenize(texts[start : start + 1024])
+        tokens += time.perf_counter() - begun
+        begun = time.perf_counter()
+        encoder._means(*found)
+        means += time.perf_counter() - begun
+    return tokens, means
+
+
+def peak_memory(texts: list[str]) -> float:
+    """Megabytes taken at the peak, without the vectors that come out."""
+    encoder = StaticEncoder.embedded(UNLIMITED)
+    tracemalloc.start()
+    vectors = encoder.encode(texts)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return (peak - vectors.nbytes) / 1e6
+
+
+def main() -> None:
+    """Measure, print, and write the report where asked."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = os.environ.get("ULR_DATA")
+    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    parser.add_argument("--write", help="Markdown file whose encoder part is replaced")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    embed = wordllama_embed()
+    lines = [
+        "| texts | ours, texts/s | wordllama, texts/s | ratio | largest difference | tokens | means "
+        "| memory | ours, seen words, texts/s |",
+        "|---" * 9 + "|",
+    ]
+    for name, read, repeats in (
+        ("AG News", agnews, options.repeats),
+        ("20 Newsgroups", newsgroups, 1),
+    ):
+        texts = read(options.data)
+        encoders = [StaticEncoder.embedded(UNLIMITED) for _ in range(options.repeats)]
+        unused = iter(encoders)
+        ours, vectors = timed(lambda: next(unused).encode(texts), options.repeats)  # noqa: B023
+        again, _ = timed(lambda: encoders[0].encode(texts), options.repeats)  # noqa: B023
+        theirs, expected = timed(lambda: embed(texts), repeats)  # noqa: B023
+        difference = float(np.abs(np.subtract(vectors, expected)).max())
+        tokens, means = stages(texts)
+        lines.append(
+            f"| {name}, {len(texts):,} | {len(texts) / ours:,.0f} | {len(texts) / theirs:,.0f} | "
+            f"{theirs / ours:.1f}x | {difference:.1g} | {tokens / (tokens + means):.0%} | "
+            f"{means / (tokens + means):.0%} | {peak_memory(texts):.0f} MB | "
+            f"{len(texts) / again:,.0f} |"
+        )
+        print("\n".join(lines[:2] + lines[-1:]), flush=True)
+    if options.write:
+        from report import replace_part
+
+        replace_part(Path(options.write), "encoder", "\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
