@@ -264,20 +264,27 @@ def measure_sets(repeats: int, threads: int) -> Row:
     return row
 
 
+def memory(kind: str) -> float:
+    """Megabytes of memory of this process: VmRSS now, VmHWM at its peak."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(kind)).split()[1]) / 1024
+
+
 def peak_memory(size: tuple[int, int, int]) -> float:
     """Megabytes that refining takes at its peak beside the documents, in a process of its own.
 
     The result is counted, since it is there before the rest is let go.
     """
     code = (
-        "import sys, resource\n"
+        "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
-        "from refine import make_vectors, refine\n"
+        "from refine import make_vectors, memory, refine\n"
         f"documents, labels = make_vectors{size}\n"
         "refine(documents[:100], labels)\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "refine(documents, labels)\n"
-        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)\n"
+        "open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far\n"
+        "before = memory('VmRSS')\n"
+        "result = refine(documents, labels)\n"
+        "print(memory('VmHWM') - before)\n"
     )
     folder = str(Path(__file__).resolve().parent)
     run = subprocess.run(

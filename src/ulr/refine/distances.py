@@ -42,12 +42,26 @@ class LinearForm:
 
     def nearest(self, points: Float) -> NDArray[np.intp]:
         """The nearest centroid of each point, the first of equally near ones."""
-        compared = self.compare(points)
-        equal = np.multiply.outer(_lengths(points), _lengths(self.slopes))
-        equal += np.abs(self.offsets)
-        equal *= _EQUAL
-        equal += compared.min(axis=1)[:, None]
-        return (compared <= equal).argmax(axis=1)
+        lengths = np.multiply.outer(_lengths(points), _lengths(self.slopes))
+        return first_nearest(self.compare(points), lengths, self.offsets)
+
+
+def first_nearest(compared: Float, lengths: Float, offsets: Float) -> NDArray[np.intp]:
+    """The place of the least in every row, the first of those that are equal.
+
+    Parameters
+    ----------
+    compared
+        (n, n_centroids) ``offset - x · slope``.
+    lengths
+        (n, n_centroids) length of x times length of slope.
+    offsets
+        The offsets.
+    """
+    equal = lengths + np.abs(offsets)
+    equal *= _EQUAL
+    equal += compared.min(axis=1)[:, None]
+    return (compared <= equal).argmax(axis=1)
 
 
 @dataclass(frozen=True)

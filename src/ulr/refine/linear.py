@@ -18,7 +18,6 @@ documents that move; the objective follows from the sums.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -30,27 +29,35 @@ from ulr.refine.distances import Float, LinearForm
 from ulr.refine.points import Points
 from ulr.refine.survey import Survey
 
-_ROUNDING = 2.0**-24  # of float32
+ROUNDING = 2.0**-24  # of float32
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
-_MOST = 0.6  # share of the documents from which on picking them out does not pay
+MOST = 0.6  # share of the documents from which on picking them out does not pay
 _TESTED_ROWS = 1 << 14  # rows whose bounds stay in the cache
 _EXACT_BYTES = 2 << 20  # of float64 points worked on at a time
 _FEW_CENTROIDS = 24  # up to which going through them one by one is faster than argmin
 
 # Leads of documents that can never change, and of those that must be looked at again. Finite,
 # so that they can be added to anything.
-_NEVER, _ALWAYS = np.float32(1e37), np.float32(-1e35)
+NEVER, ALWAYS = np.float32(1e37), np.float32(-1e35)
 
 Single = NDArray[np.float32]
 Rows = NDArray[np.intp] | slice
 Raw = NDArray[np.floating]
 
 
+def doubt_per_length(n_dims: int) -> float:
+    """Doubt about two float32 distances, per length of the document and of the slope.
+
+    The bound on rounding in a sum of n_dims products, for both, and some more for what is done
+    with the sums.
+    """
+    return (2 * (n_dims + 8) + 32) * ROUNDING
+
+
 class Doubt:
     """How far apart two float32 distances of a document must be to be told apart.
 
-    The bound on rounding in a sum of n_dims products, for both, and some more for what is done
-    with the sums. Of the steepest and farthest centroids of all forms so far.
+    Of the steepest and farthest centroids of all forms so far.
     """
 
     def __init__(self) -> None:
@@ -59,9 +66,9 @@ class Doubt:
     def widen(self, form: LinearForm) -> None:
         """Take a form into account."""
         steepest = float(np.sqrt(np.einsum("ij,ij->i", form.slopes, form.slopes).max()))
-        products = (2 * (form.slopes.shape[1] + 8) + 32) * _ROUNDING * steepest
-        self.per_length = max(self.per_length, products)
-        self.always = max(self.always, 32 * _ROUNDING * float(np.abs(form.offsets).max()))
+        per_length = doubt_per_length(form.slopes.shape[1]) * steepest
+        self.per_length = max(self.per_length, per_length)
+        self.always = max(self.always, 32 * ROUNDING * float(np.abs(form.offsets).max()))
 
     def of(self, lengths: Single) -> Single:
         """The doubt about documents of these lengths."""
@@ -82,12 +89,6 @@ class LinearScorer:
         self.lengths: Single = lengths.astype(np.float32)
         self.has_zero = bool((survey.squares == 0.0).any())
         self.few_rows = max(16, _EXACT_BYTES // (8 * points.n_dims))
-
-    def on_one_thread(self) -> LinearScorer:
-        """The same, to be used within one of the worker threads."""
-        alone = copy.copy(self)
-        alone.points = self.points.on_one_thread()
-        return alone
 
     def form(self, centroids: Float) -> LinearForm:
         """Centroids in the linear form of the distance."""
@@ -124,7 +125,7 @@ class LinearScorer:
                 few = doubtful[start : start + self.few_rows]
                 nearest[few] = form.nearest(self.points.exact(raw[few]))
             # A doubtful lead counts as none at all, so that the document is looked at again.
-            lead[doubtful] = _ALWAYS
+            lead[doubtful] = ALWAYS
         return nearest, lead
 
     def score(self, centroids: Float, n_rows: int) -> tuple[NDArray[np.intp], Single]:
@@ -167,7 +168,7 @@ class Scores:
         rounding: Float | float = 0.0
         if scorer.points.distance.name == "l2":
             squares = scorer.squares[rows]
-            rounding = 8 * _ROUNDING * squares
+            rounding = 8 * ROUNDING * squares
             distances += squares.astype(np.float32)
             np.maximum(distances, 0.0, out=distances)
         np.negative(distances.T, out=self.scores[rows])
@@ -222,9 +223,9 @@ class Middle:
         """Take in the products of some documents with the vector."""
         square = float(self.vector @ self.vector)
         lengths = self._scorer.lengths[rows].astype(np.float64)
-        doubt = 4 * (len(self.vector) + 32) * _ROUNDING * lengths * (lengths + square**0.5)
+        doubt = 4 * (len(self.vector) + 32) * ROUNDING * lengths * (lengths + square**0.5)
         squares = lengths * lengths - 2.0 * products + square
-        self.reach[rows] = np.sqrt(np.maximum(squares, 0.0) + doubt) * (1 + 4 * _ROUNDING)
+        self.reach[rows] = np.sqrt(np.maximum(squares, 0.0) + doubt) * (1 + 4 * ROUNDING)
 
 
 class LinearPasser:
@@ -266,35 +267,30 @@ class LinearPasser:
 
     def assign(self, centroids: Float) -> Assignment:
         """Give every document its nearest centroid."""
-        form = self.begin(centroids)
+        form = self._scorer.form(centroids)
+        self._forms.append(form)
+        self._doubt.widen(form)
         vectors, second = form.slopes.astype(np.float32), len(self._forms) == 2
         if second:
             vectors = np.concatenate([vectors, self._middle.vector[None].astype(np.float32)])
 
-        def work(rows: Rows, raw: Raw) -> Outcome:
+        def work(rows: Rows, raw: Raw) -> _Outcome:
             products = self._scorer.products(raw, rows, vectors)
             if second:
                 self._middle.measure(rows, products[-1])
                 products = products[:-1]
-            return self.take_in(raw, rows, products)
+            return self._take_in(raw, rows, products)
 
         doubted = self._could_change()
-        outcomes: Iterator[Outcome]
-        if doubted is None or len(doubted) > _MOST * self._points.n_rows:
+        outcomes: Iterator[_Outcome]
+        if doubted is None or len(doubted) > MOST * self._points.n_rows:
             outcomes = self._points.map_rows(work)
         else:
             outcomes = self._points.map_picked(work, doubted)
-        return self.end(outcomes)
+        return self._sum_up(outcomes)
 
-    def begin(self, centroids: Float) -> LinearForm:
-        """Begin a pass."""
-        form = self._scorer.form(centroids)
-        self._forms.append(form)
-        self._doubt.widen(form)
-        return form
-
-    def end(self, outcomes: Iterable[Outcome]) -> Assignment:
-        """End a pass: put together what scoring the documents did."""
+    def _sum_up(self, outcomes: Iterable[_Outcome]) -> Assignment:
+        """Put together what scoring the documents did."""
         first, moved, scored = len(self._forms) == 1, 0, 0
         for outcome in outcomes:
             moved += outcome.moved
@@ -350,7 +346,7 @@ class LinearPasser:
         distances = self._distances.take(numbers, axis=1)
         mine += distances[own, each] + bounds.shift[own, then]
         left += distances
-        left[own, each] = _NEVER
+        left[own, each] = NEVER
         least = left.min(axis=0)
         least -= mine
         could = (least <= doubt[suspects]) | (lead[suspects] < 0)
@@ -360,37 +356,24 @@ class LinearPasser:
         self._place[safe] = own[~could] + np.int32((len(self._forms) - 1) * self._n_centroids)
         return numbers[could]
 
-    def take_in(
-        self, raw: Raw, rows: Rows, products: Single, like: Outcome | None = None
-    ) -> Outcome:
-        """Take in the products of some documents with the slopes of this pass.
-
-        Parameters
-        ----------
-        raw, rows
-            The documents, and which they are.
-        products
-            (n_centroids, n); what is in it is not needed afterwards.
-        like
-            In the first pass, what another passer made of the same documents: only what is
-            different has to be added up.
-        """
+    def _take_in(self, raw: Raw, rows: Rows, products: Single) -> _Outcome:
+        """Take in the products of some documents with the slopes of this pass."""
         form, iteration = self._forms[-1], len(self._forms) - 1
         distances = np.subtract(form.offsets.astype(np.float32)[:, None], products, out=products)
         nearest, lead = self._scorer.nearest(form, self._doubt, distances, raw, rows)
-        before = self._predictions[rows] if like is None else like.predictions
+        before = self._predictions[rows]
         moving = nearest != before
         # What cannot change need never be looked at again: known documents, and zero ones where
         # they are equally far from everything.
         if not self._all_free:
             known = ~self._free[rows]
-            lead[known] = _NEVER
+            lead[known] = NEVER
             moving &= self._free[rows]
             nearest[known] = before[known]
         if self._scorer.has_zero and not form.offsets.any():
-            lead[self._scorer.lengths[rows] == 0.0] = _NEVER
+            lead[self._scorer.lengths[rows] == 0.0] = NEVER
         moved = np.flatnonzero(moving)
-        outcome = self._moves(raw, moved, before[moved], nearest, like)
+        outcome = self._moves(raw, moved, before[moved], nearest[moved])
         self._distances[:, rows] = distances
         self._lead[rows] = lead
         self._predictions[rows] = nearest
@@ -403,12 +386,10 @@ class LinearPasser:
         raw: Raw,
         moved: NDArray[np.intp],
         before: NDArray[np.int32],
-        predictions: NDArray[np.int32],
-        like: Outcome | None,
-    ) -> Outcome:
+        after: NDArray[np.int32],
+    ) -> _Outcome:
         """What the moves of documents do to the clusters."""
-        n, after = self._n_centroids, predictions[moved]
-        fresh = len(self._forms) == 1 and like is None
+        n, fresh = self._n_centroids, len(self._forms) == 1
         counts = np.bincount(after, minlength=n).astype(np.float64)
         if not fresh:
             counts -= np.bincount(before, minlength=n)
@@ -419,15 +400,11 @@ class LinearPasser:
             sums += moved_sums(points, None if fresh else before[few], after[few], n)
             if fresh and self._points.distance.name == "l2":
                 square_sum += float(np.vdot(points, points))
-        if like is not None:
-            sums += like.sums
-            counts += like.counts
-            square_sum = like.square_sum
-        return Outcome(sums, counts, square_sum, len(moved), len(raw), predictions)
+        return _Outcome(sums, counts, square_sum, len(moved), len(raw))
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class _Outcome:
     """What scoring some documents did.
 
     Attributes
@@ -438,8 +415,6 @@ class Outcome:
         In the first pass, the sum of the squared lengths of the documents.
     moved, scored
         Documents that changed their label, and that were scored.
-    predictions
-        The labels of those that were scored.
     """
 
     sums: Float
@@ -447,7 +422,6 @@ class Outcome:
     square_sum: float
     moved: int
     scored: int
-    predictions: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,10 +455,10 @@ class _Bounds:
         shift[remembered:] -= change @ middle
         change -= change.mean(axis=1, keepdims=True)
         drift[remembered:] = np.sqrt(np.einsum("ijk,ijk->ij", change, change))
-        drift *= 1.0 + 16 * _ROUNDING
-        lowest = _others(shift, np.minimum) - shift
-        lowest[:remembered] = _ALWAYS
-        widest = _others(drift, np.maximum) + drift
+        drift *= 1.0 + 16 * ROUNDING
+        lowest = others(shift, np.minimum) - shift
+        lowest[:remembered] = ALWAYS
+        widest = others(drift, np.maximum) + drift
         return cls(
             shift=np.ascontiguousarray(shift.T, dtype=single),
             drift=np.ascontiguousarray(drift.T, dtype=single),
@@ -493,8 +467,8 @@ class _Bounds:
         )
 
 
-def _others(table: Float, extreme: np.ufunc) -> Float:
-    """For every column of a table, the extreme of the other columns."""
+def others(table: NDArray[np.floating], extreme: np.ufunc) -> NDArray[np.floating]:
+    """For every place in the last axis of a table, the extreme of the other places."""
     sign = 1.0 if extreme is np.minimum else -1.0
-    two = sign * np.partition(sign * table, 1, axis=1)[:, :2]
-    return np.where(table == two[:, :1], two[:, 1:], two[:, :1])
+    two = sign * np.partition(sign * table, 1, axis=-1)[..., :2]
+    return np.where(table == two[..., :1], two[..., 1:], two[..., :1])

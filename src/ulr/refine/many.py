@@ -1,28 +1,49 @@
 """Many label sets over the same documents, refined together.
 
-The first two passes and the last scores are done for a group of sets with one matrix product a
-block; in between, where each set has few documents left to look at, the sets are refined side
-by side, one a thread. Each result is the one that refining the set alone gives.
+The centroids of a group of sets are stacked into one matrix. A pass multiplies it with every
+document whose label could change in any of the sets, by bounds as in `ulr.refine.linear`, and
+all that follows is done for all sets at once; sets that have converged drop out. Each result is
+the one that refining the set alone gives: where float32 cannot decide, float64 does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ulr.refine.assign import Assignment
+from ulr.refine.distances import Float, first_nearest
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
-from ulr.refine.linear import LinearPasser, LinearScorer, Middle, Outcome, Raw, Scores
+from ulr.refine.linear import (
+    ALWAYS,
+    MOST,
+    NEVER,
+    ROUNDING,
+    LinearScorer,
+    Middle,
+    Raw,
+    Rows,
+    Scores,
+    Single,
+    doubt_per_length,
+    others,
+)
 from ulr.refine.loop import Loop, Problem, Settings
 from ulr.refine.result import Refinement
 from ulr.refine.survey import Survey
 
 _GROUP_BYTES = 256 << 20  # of what is remembered about the documents for the sets of a group
 _MOST_SETS = 64
+_PICKED_ROWS = 1024
+_PAIRS_AT_A_TIME = 1 << 16
+_EXACT_PAIRS = 256
 
-Single = NDArray[np.float32]
+
+# Sums and counts to be added to the clusters, documents moved in each set, documents scored.
+_Moves = tuple[Float, Float, NDArray[np.intp], int]
 
 
 def run_many(
@@ -43,120 +64,296 @@ def run_many(
         for problem in problems:
             yield run(problem, settings, engine, survey)
         return
-    widest = max(problem.n_labels for problem in problems)
-    memory = problems[0].n_documents * (8 * widest + 32)
-    size = max(1, min(_MOST_SETS, _GROUP_BYTES // memory))
-    for start in range(0, len(problems), size):
-        yield from _Group(problems[start : start + size], settings, engine.scorer, survey).run()
+    for n_labels, alike in groupby(problems, key=lambda problem: problem.n_labels):
+        rest = list(alike)
+        memory = problems[0].n_documents * (8 * n_labels + 32)
+        size = max(1, min(_MOST_SETS, _GROUP_BYTES // memory))
+        for start in range(0, len(rest), size):
+            yield from _refine_group(rest[start : start + size], settings, engine.scorer, survey)
 
 
-class _Group:
-    """Label sets that are refined at the same time."""
-
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        settings: Settings,
-        scorer: LinearScorer,
-        survey: Survey,
-    ) -> None:
-        self._problems, self._settings, self._survey = problems, settings, survey
-        self._points = scorer.points
-        self._scorer = scorer.on_one_thread()
-        self._middle = Middle(self._scorer)
-        self._loops = [Loop(problem, settings) for problem in problems]
-        self._passers = [
-            LinearPasser(self._scorer, self._middle, problem.known, problem.n_labels)
-            for problem in problems
-        ]
-
-    def run(self) -> list[Refinement]:
-        """Refine all sets."""
-        self._together(self._first_pass)
-        if not all(loop.done for loop in self._loops):
-            self._together(self._second_pass)
-        self._points.map_any(self._go_on, range(len(self._loops)))
-        return self._answers()
-
-    def _together(self, one_pass: Callable[[], list[list[Outcome]]]) -> None:
-        """Do one pass for all sets at once, and let every loop take it in."""
-        for loop, passer in zip(self._loops, self._passers, strict=True):
-            passer.begin(loop.centroids)
-        for loop, passer, outcomes in zip(
-            self._loops, self._passers, zip(*one_pass(), strict=True), strict=True
-        ):
-            loop.take_in(passer.end(outcomes))
-
-    def _first_pass(self) -> list[list[Outcome]]:
-        # Sets of one task share most of their labels: each is multiplied once. And most
-        # documents have the label that the set before gave them.
-        vectors, inverse = np.unique(self._stack(), axis=0, return_inverse=True)
-        places = np.split(inverse.ravel(), self._edges())
-
-        def work(rows: slice, raw: Raw) -> list[Outcome]:
-            products = self._scorer.products(raw, rows, vectors)
-            outcomes: list[Outcome] = []
-            for passer, own in zip(self._passers, places, strict=True):
-                same = outcomes and len(outcomes[-1].counts) == len(own)
-                like = outcomes[-1] if same else None
-                outcomes.append(passer.take_in(raw, rows, products[own], like))
-            return outcomes
-
-        return list(self._points.map_rows(work))
-
-    def _second_pass(self) -> list[list[Outcome]]:
-        vectors = np.concatenate([self._stack(), self._middle.vector[None].astype(np.float32)])
-
-        def work(rows: slice, raw: Raw) -> list[Outcome]:
-            products = self._scorer.products(raw, rows, vectors)
-            self._middle.measure(rows, products[-1])
-            parts = np.split(products[:-1], self._edges())
-            return [
-                p.take_in(raw, rows, part) for p, part in zip(self._passers, parts, strict=True)
-            ]
-
-        return list(self._points.map_rows(work))
-
-    def _stack(self) -> Single:
-        """Slopes of all sets, one below the other."""
-        return np.concatenate(
-            [self._scorer.form(loop.centroids).slopes for loop in self._loops]
-        ).astype(np.float32)
-
-    def _edges(self) -> NDArray[np.intp]:
-        return np.cumsum([len(loop.centroids) for loop in self._loops])[:-1]
-
-    def _go_on(self, index: int) -> None:
-        """The rest of the passes of one set."""
-        loop, passer = self._loops[index], self._passers[index]
-        while not loop.done:
-            assignment: Assignment = passer.assign(loop.centroids)
+def _refine_group(
+    problems: Sequence[Problem], settings: Settings, scorer: LinearScorer, survey: Survey
+) -> Iterator[Refinement]:
+    loops = [Loop(problem, settings) for problem in problems]
+    stack = _Stack(scorer, len(loops), problems[0].n_labels)
+    running = loops
+    while running:
+        assignments = stack.assign(np.stack([loop.centroids for loop in running]))
+        for loop, assignment in zip(running, assignments, strict=True):
             loop.take_in(assignment)
+        going_on = [i for i, loop in enumerate(running) if not loop.done]
+        if len(going_on) < len(running):
+            stack.keep(np.array(going_on, dtype=np.intp))
+            running = [running[i] for i in going_on]
+    del stack
+    n_documents = problems[0].n_documents
+    answers = _final_scores(scorer, [loop.kept_centroids for loop in loops], n_documents)
+    for problem, loop, answer in zip(problems, loops, answers, strict=True):
+        own, first = np.arange(problem.n_labels), loop.first_predictions.astype(np.intp)
+        predictions, scores = answer.predictions, answer.scores
+        yield refinement(problem, settings, survey, loop, own, predictions, scores, first)
 
-    def _answers(self) -> list[Refinement]:
-        """The kept scores of all sets."""
-        self._passers.clear()
-        n_documents = self._problems[0].n_documents
-        answers = [Scores(self._scorer, loop.kept_centroids, n_documents) for loop in self._loops]
-        vectors = np.concatenate([answer.form.slopes for answer in answers]).astype(np.float32)
 
-        def work(rows: slice, raw: Raw) -> None:
+def _final_scores(scorer: LinearScorer, centroids: list[Float], n_rows: int) -> list[Scores]:
+    """The scores of all sets, by one matrix product a block."""
+    answers = [Scores(scorer, each, n_rows) for each in centroids]
+    vectors = np.concatenate([answer.form.slopes for answer in answers]).astype(np.float32)
+
+    def work(rows: slice, raw: Raw) -> None:
+        products = scorer.products(raw, rows, vectors).reshape(len(answers), -1, len(raw))
+        for answer, own in zip(answers, products, strict=True):
+            answer.take_in(raw, rows, own)
+
+    for _ in scorer.points.map_rows(work):
+        pass
+    return answers
+
+
+class _Stack:
+    """Passes for many sets of equally many labels; arrays are (n_sets, ..., n_rows)."""
+
+    def __init__(self, scorer: LinearScorer, n_sets: int, n_labels: int) -> None:
+        self._scorer, self._points = scorer, scorer.points
+        n = self._points.n_rows
+        self._middle = Middle(scorer)
+        self._predictions = np.zeros((n_sets, n), dtype=np.int32)
+        self._distances = np.empty((n_sets, n_labels, n), dtype=np.float32)
+        self._lead = np.empty((n_sets, n), dtype=np.float32)
+        self._scored_at = np.zeros((n_sets, n), dtype=np.int16)
+        self._lead_at = np.zeros((n_sets, n), dtype=np.int16)
+        self._sums = np.zeros((n_sets, n_labels, self._points.n_dims))
+        self._counts = np.zeros((n_sets, n_labels))
+        self._square_sum = self._exact_square_sum() if scorer.points.distance.name == "l2" else 0.0
+        self._per_length = np.zeros(n_sets, dtype=np.float32)
+        self._always = np.zeros(n_sets, dtype=np.float32)
+        # Of every pass: the distance of the middle, and the way that slopes have gone so far.
+        self._levels: list[Float] = []
+        self._ways: list[Float] = []
+        self._slopes: Float = np.zeros_like(self._sums)
+        self._offsets: Float = np.zeros((n_sets, n_labels))
+
+    def _exact_square_sum(self) -> float:
+        def work(_: slice, raw: Raw) -> float:
+            points = self._points.exact(raw)
+            return float(np.vdot(points, points))
+
+        return sum(self._points.map_rows(work))
+
+    def keep(self, sets: NDArray[np.intp]) -> None:
+        """Go on with some of the sets only."""
+        for name in (
+            "_predictions", "_distances", "_lead", "_scored_at", "_lead_at", "_sums", "_counts",
+            "_per_length", "_always", "_slopes", "_offsets",
+        ):  # fmt: skip
+            setattr(self, name, getattr(self, name)[sets])
+        self._levels = [level[sets] for level in self._levels]
+        self._ways = [way[sets] for way in self._ways]
+
+    def assign(self, centroids: Float) -> list[Assignment]:
+        """Give every document its nearest centroid in every set, (n_sets, n_labels, n_dims)."""
+        self._aim(centroids)
+        iteration = len(self._levels) - 1
+        vectors = self._slopes.reshape(-1, self._points.n_dims).astype(np.float32)
+        if iteration == 1:
+            vectors = np.concatenate([vectors, self._middle.vector[None].astype(np.float32)])
+        changed = np.zeros(len(centroids), dtype=np.intp)
+        scored = 0
+
+        def work(rows: Rows, raw: Raw) -> _Moves:
             products = self._scorer.products(raw, rows, vectors)
-            for answer, part in zip(answers, np.split(products, self._edges()), strict=True):
-                answer.take_in(raw, rows, part)
+            if iteration == 1:
+                self._middle.measure(rows, products[-1])
+                products = products[:-1]
+            return self._take_in(rows, raw, products.reshape(*self._distances.shape[:2], -1))
 
-        for _ in self._points.map_rows(work):
-            pass
+        for sums, counts, moved, n in self._map(work):
+            self._sums += sums
+            self._counts += counts
+            changed += moved
+            scored += n
+        if iteration == 0:
+            self._middle.vector = self._sums[0].sum(axis=0) / self._points.n_rows
+            self._remember_level()
+        skipped = self._points.n_rows - scored
         return [
-            refinement(
-                problem,
-                self._settings,
-                self._survey,
-                loop,
-                np.arange(problem.n_labels),
-                answer.predictions,
-                answer.scores,
-                loop.first_predictions.astype(np.intp),
+            Assignment(
+                self._predictions[i],
+                self._sums[i],
+                self._counts[i],
+                total,
+                0 if iteration == 0 else int(changed[i]),
+                skipped,
             )
-            for problem, loop, answer in zip(self._problems, self._loops, answers, strict=True)
+            for i, total in enumerate(self._totals().tolist())
         ]
+
+    def _aim(self, centroids: Float) -> None:
+        """Make ready for the centroids of a pass."""
+        flat = self._scorer.form(centroids.reshape(-1, centroids.shape[2]))
+        slopes = flat.slopes.reshape(centroids.shape)
+        offsets = flat.offsets.reshape(centroids.shape[:2])
+        way = np.zeros(centroids.shape[:2])
+        if self._ways:
+            change = slopes - self._slopes
+            change -= change.mean(axis=1, keepdims=True)
+            way = self._ways[-1] + np.sqrt(np.einsum("kcd,kcd->kc", change, change)) * (1 + 1e-6)
+        self._slopes, self._offsets = slopes, offsets
+        self._ways.append(way)
+        self._remember_level()
+        steepest = np.sqrt(np.einsum("kcd,kcd->kc", slopes, slopes).max(axis=1))
+        per_length = doubt_per_length(centroids.shape[2]) * steepest
+        self._per_length = np.maximum(self._per_length, per_length).astype(np.float32)
+        always = 32 * ROUNDING * np.abs(offsets).max(axis=1)
+        self._always = np.maximum(self._always, always).astype(np.float32)
+
+    def _remember_level(self) -> None:
+        """The distance of the middle to every centroid; again once there is a middle."""
+        del self._levels[len(self._ways) - 1 :]
+        self._levels.append(self._offsets - self._slopes @ self._middle.vector)
+
+    def _totals(self) -> Float:
+        pull = np.einsum("kcd,kcd->k", self._slopes, self._sums)
+        if self._points.distance.name == "l2":
+            return self._square_sum - pull + np.einsum("kc,kc->k", self._counts, self._offsets)
+        return (self._points.n_rows if self._points.distance.name == "cosine" else 0.0) - pull
+
+    def _map(self, work: Callable[[Rows, Raw], _Moves]) -> Iterable[_Moves]:
+        """`work` on the documents that could change."""
+        if len(self._levels) <= 2:
+            return self._points.map_rows(work)
+        numbers = np.flatnonzero(self._could_change())
+        if len(numbers) > MOST * self._points.n_rows:
+            return self._points.map_rows(work)
+        return self._points.map_picked(work, numbers, _PICKED_ROWS)
+
+    def _could_change(self) -> NDArray[np.bool_]:
+        """Which documents could change their label in some set."""
+        n_sets, n_labels, n = self._distances.shape
+        shift = (self._levels[-1] - np.stack(self._levels)).astype(np.float32)
+        drift = (self._ways[-1] - np.stack(self._ways) + 1e-12).astype(np.float32)
+        lowest = (others(shift, np.minimum) - shift).astype(np.float32)
+        widest = (others(drift, np.maximum) + drift).astype(np.float32)
+        could = np.zeros(n, dtype=bool)
+        for start in range(0, n_sets, max(1, _PAIRS_AT_A_TIME // n)):
+            sets = np.arange(start, min(n_sets, start + max(1, _PAIRS_AT_A_TIME // n)))
+            place = self._lead_at[sets] * np.int32(n_sets * n_labels) + self._predictions[sets]
+            place += (sets * n_labels).astype(np.int32)[:, None]
+            doubt = self._doubt(sets, self._scorer.lengths)
+            lost = widest.take(place)
+            lost *= self._middle.reach
+            lost -= lowest.take(place)
+            lost += 2 * doubt
+            suspect, document = np.nonzero((lost >= self._lead[sets]) & ~could)
+            if len(suspect):
+                left = self._left(suspect + start, document, shift, drift)
+                left -= 2 * doubt[suspect, document]
+                left[self._lead[suspect + start, document] < 0] = ALWAYS
+                could[document[left <= 0]] = True
+                safe = left > 0
+                pairs = suspect[safe] + start, document[safe]
+                self._lead[pairs] = left[safe] + 2 * doubt[suspect[safe], document[safe]]
+                self._lead_at[pairs] = len(self._levels) - 1
+        return could
+
+    def _left(
+        self, which: NDArray[np.intp], document: NDArray[np.intp], shift: Single, drift: Single
+    ) -> Single:
+        """What is left at least of the leads of some documents in some sets."""
+        then, own = self._scored_at[which, document], self._predictions[which, document]
+        reach, each = self._middle.reach[document], np.arange(len(document))
+        distances = self._distances[which, :, document]
+        left = distances + shift[then, which] - reach[:, None] * drift[then, which]
+        mine = distances[each, own] + shift[then, which, own] + reach * drift[then, which, own]
+        left[each, own] = NEVER
+        return left.min(axis=1) - mine
+
+    def _doubt(self, sets: NDArray[np.intp] | slice, lengths: Single) -> Single:
+        return np.multiply.outer(self._per_length[sets], lengths) + self._always[sets][:, None]
+
+    def _take_in(self, rows: Rows, raw: Raw, products: Single) -> _Moves:
+        """Take in the products of some documents with all slopes; what moves do to the clusters."""
+        iteration = len(self._levels) - 1
+        offsets = self._offsets.astype(np.float32)[:, :, None]
+        distances = np.subtract(offsets, products, out=products)
+        nearest, lead = _two_nearest(distances)
+        lengths = self._scorer.lengths[rows]
+        which, place = np.nonzero(lead <= self._doubt(slice(None), lengths))
+        if len(which):
+            nearest[which, place] = self._exactly_nearest(raw, which, place)
+            lead[which, place] = ALWAYS
+        if self._scorer.has_zero and self._points.distance.name != "l2":
+            lead[:, lengths == 0.0] = NEVER
+        moves = self._moves(rows, raw, nearest)
+        self._distances[:, :, rows] = distances
+        self._lead[:, rows] = lead
+        self._predictions[:, rows] = nearest
+        self._scored_at[:, rows] = self._lead_at[:, rows] = iteration
+        return moves
+
+    def _exactly_nearest(
+        self, raw: Raw, which: NDArray[np.intp], place: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """The nearest centroid of some documents in some sets, in float64."""
+        nearest = np.empty(len(which), dtype=np.intp)
+        for start in range(0, len(which), _EXACT_PAIRS):
+            few = slice(start, start + _EXACT_PAIRS)
+            slopes, offsets = self._slopes[which[few]], self._offsets[which[few]]
+            points = self._points.exact(raw[place[few]])
+            compared = offsets - np.einsum("pcd,pd->pc", slopes, points)
+            lengths = np.sqrt(np.einsum("pcd,pcd->pc", slopes, slopes))
+            lengths *= np.sqrt(np.einsum("pd,pd->p", points, points))[:, None]
+            nearest[few] = first_nearest(compared, lengths, offsets)
+        return nearest
+
+    def _moves(self, rows: Rows, raw: Raw, nearest: NDArray[np.int32]) -> _Moves:
+        """What documents that move add to the sums and counts, and how many move in each set."""
+        from scipy.sparse import csr_array
+
+        n_sets, n_labels, _ = self._distances.shape
+        first = len(self._levels) == 1
+        # In the first pass the documents come from nowhere into the first set, and what the next
+        # set adds is only what it does otherwise: sets of one task agree about most documents.
+        before = (
+            np.concatenate([nearest[:1], nearest[:-1]]) if first else self._predictions[:, rows]
+        )
+        which, place = np.nonzero(nearest != before)
+        after, left = nearest[which, place], before[which, place]
+        documents, position = np.unique(place, return_inverse=True)
+        if first:
+            documents = position = np.arange(len(raw))
+            position = np.concatenate([documents, place])
+            entering = np.concatenate([nearest[0], which * n_labels + after])
+        else:
+            entering = which * n_labels + after
+        leaving = which * n_labels + left
+        counts = np.bincount(entering, minlength=n_sets * n_labels).astype(np.float64)
+        counts -= np.bincount(leaving, minlength=n_sets * n_labels)
+        sums = np.zeros((n_sets * n_labels, raw.shape[1]))
+        if len(entering):
+            signs = np.concatenate([np.ones(len(entering)), -np.ones(len(leaving))])
+            columns = np.concatenate([position, position[len(position) - len(leaving) :]])
+            clusters = np.concatenate([entering, leaving])
+            shape = (n_sets * n_labels, len(documents))
+            moves = csr_array((signs, (clusters, columns)), shape=shape)
+            points = self._points.exact(raw if len(documents) == len(raw) else raw[documents])
+            sums = np.asarray(moves @ points)
+        by_set = sums.reshape(n_sets, n_labels, -1), counts.reshape(n_sets, n_labels)
+        if first:
+            by_set = by_set[0].cumsum(axis=0), by_set[1].cumsum(axis=0)
+        return *by_set, np.bincount(which, minlength=n_sets), len(raw)
+
+
+def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
+    """The nearest of the centroids of each set, (n_sets, n), and its lead over the next."""
+    n_sets, n_labels, n = distances.shape
+    best, nearest = distances[:, 0].copy(), np.zeros((n_sets, n), dtype=np.int32)
+    second = np.full((n_sets, n), np.inf, dtype=np.float32)
+    for label in range(1, n_labels):
+        candidate = distances[:, label]
+        nearer = candidate < best
+        np.minimum(second, np.maximum(candidate, best), out=second)
+        np.minimum(best, candidate, out=best)
+        nearest[nearer] = label
+    second -= best
+    return nearest, second

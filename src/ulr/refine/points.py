@@ -6,7 +6,6 @@ threads, and their results are put together in order, so no sum depends on it ei
 
 from __future__ import annotations
 
-import copy
 import functools
 import os
 import queue
@@ -117,12 +116,6 @@ class Points:
                 finally:
                     self._pool = None
 
-    def on_one_thread(self) -> Points:
-        """The same documents, to be gone over within one of the worker threads."""
-        alone = copy.copy(self)
-        alone.threads, alone._pool = 1, None
-        return alone
-
     def raw(self, rows: slice) -> NDArray[np.floating]:
         """The rows of a block, as they were given."""
         part = int(np.searchsorted(self._offsets, rows.start, side="right")) - 1
@@ -166,23 +159,11 @@ class Points:
             for future in waiting:
                 future.cancel()
 
-    def map_any(self, work: Callable[[int], None], items: Iterable[int]) -> None:
-        """`work` on other things than rows, on all threads.
-
-        It may go over the documents itself, if `on_one_thread`.
-        """
-        if self.threads == 1:
-            for item in items:
-                work(item)
-            return
-        with ThreadPoolExecutor(self.threads) as pool:
-            for _ in pool.map(work, items):
-                pass
-
     def map_picked(
         self,
         work: Callable[[NDArray[np.intp], NDArray[np.floating]], Result],
         numbers: NDArray[np.intp],
+        at_most: int | None = None,
     ) -> Iterator[Result]:
         """`work` on some rows' numbers and raw rows; as `map_rows`.
 
@@ -192,6 +173,8 @@ class Points:
             What to do; it is given as many rows as a block has, or fewer.
         numbers
             The rows' numbers, ascending.
+        at_most
+            Rows to do at a time, where they are in memory; as many as a block has if not given.
         """
         if self._streamed or len(self._parts) > 1:
             # Whole blocks are read, in order, those that have a wanted row.
@@ -209,7 +192,8 @@ class Points:
 
             yield from self.map_rows(pick, blocks)
             return
-        chunks = np.split(numbers, range(self._picked_rows, len(numbers), self._picked_rows))
+        size = at_most or self._picked_rows
+        chunks = np.split(numbers, range(size, len(numbers), size))
         rows = np.asarray(self._parts[0])
 
         def gather(own: NDArray[np.intp]) -> Result:
