@@ -98,8 +98,8 @@ def main() -> None:
     options = parser.parse_args()
     embed = wordllama_embed()
     lines = [
-        "| texts | ours, texts/s | wordllama, texts/s | ratio | largest difference | tokens | means "
-        "| memory | ours, seen words, texts/s |",
+        "| texts | ours, texts/s | wordllama, texts/s | ratio | largest difference | tokens "
+        "| means | memory | ours, seen words, texts/s |",
         "|---" * 9 + "|",
     ]
     for name, read, repeats in (

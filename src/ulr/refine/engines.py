@@ -12,11 +12,12 @@ from ulr.refine import divergence
 from ulr.refine.assign import Passer, PlainPasser, with_largest
 from ulr.refine.distances import Float
 from ulr.refine.divergence import DivergencePasser
-from ulr.refine.linear import LinearPasser, LinearScorer, Middle
+from ulr.refine.linear import LinearPasser, Middle
 from ulr.refine.loop import Loop, Problem, Settings
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Points
 from ulr.refine.result import Refinement
+from ulr.refine.scoring import LinearScorer
 from ulr.refine.survey import Survey
 
 # Lengths of documents and centroids between which float32 products neither overflow nor vanish.

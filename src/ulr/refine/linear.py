@@ -10,10 +10,8 @@ where a is its label, c any other, m a fixed vector in the middle of the documen
 what a centroid's change does to the distance of m, and ``drift`` is the length of the change of
 its slope, less the change that all slopes have in common, which takes nothing from any lead.
 
-Scores are float32 matrix products. Where two of them are closer than float32 can tell apart, by
-the bound on rounding in a sum of products, the document is scored again in float64; so every
-label is the one that `PlainPasser` gives. Cluster sums are float64 and touched only for
-documents that move; the objective follows from the sums.
+Scores come from `ulr.refine.scoring`, so every label is the one that `PlainPasser` gives. Cluster
+sums are float64 and touched only for documents that move; the objective follows from the sums.
 """
 
 from __future__ import annotations
@@ -24,183 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refine.assign import Assignment, moved_sums, with_largest
+from ulr.refine.assign import Assignment, moved_sums
 from ulr.refine.distances import Float, LinearForm
-from ulr.refine.points import Points
-from ulr.refine.survey import Survey
+from ulr.refine.scoring import ALWAYS, NEVER, ROUNDING, Doubt, LinearScorer, Raw, Rows, Single
 
-ROUNDING = 2.0**-24  # of float32
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
 MOST = 0.6  # share of the documents from which on picking them out does not pay
 _TESTED_ROWS = 1 << 14  # rows whose bounds stay in the cache
-_EXACT_BYTES = 2 << 20  # of float64 points worked on at a time
-_FEW_CENTROIDS = 24  # up to which going through them one by one is faster than argmin
-
-# Leads of documents that can never change, and of those that must be looked at again. Finite,
-# so that they can be added to anything.
-NEVER, ALWAYS = np.float32(1e37), np.float32(-1e35)
-
-Single = NDArray[np.float32]
-Rows = NDArray[np.intp] | slice
-Raw = NDArray[np.floating]
-
-
-def doubt_per_length(n_dims: int) -> float:
-    """Doubt about two float32 distances, per length of the document and of the slope.
-
-    The bound on rounding in a sum of n_dims products, for both, and some more for what is done
-    with the sums.
-    """
-    return (2 * (n_dims + 8) + 32) * ROUNDING
-
-
-class Doubt:
-    """How far apart two float32 distances of a document must be to be told apart.
-
-    Of the steepest and farthest centroids of all forms so far.
-    """
-
-    def __init__(self) -> None:
-        self.per_length = self.always = 0.0
-
-    def widen(self, form: LinearForm) -> None:
-        """Take a form into account."""
-        steepest = float(np.sqrt(np.einsum("ij,ij->i", form.slopes, form.slopes).max()))
-        per_length = doubt_per_length(form.slopes.shape[1]) * steepest
-        self.per_length = max(self.per_length, per_length)
-        self.always = max(self.always, 32 * ROUNDING * float(np.abs(form.offsets).max()))
-
-    def of(self, lengths: Single) -> Single:
-        """The doubt about documents of these lengths."""
-        return lengths * np.float32(self.per_length) + np.float32(self.always)
-
-
-class LinearScorer:
-    """Scores blocks of documents against linear forms; remembers nothing but their lengths."""
-
-    def __init__(self, points: Points, survey: Survey) -> None:
-        self.points = points
-        self.squares = survey.squares
-        self._scale: Single | None = None
-        lengths = np.sqrt(survey.squares)
-        if points.distance.name == "cosine":
-            self._scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-            lengths = lengths > 0
-        self.lengths: Single = lengths.astype(np.float32)
-        self.has_zero = bool((survey.squares == 0.0).any())
-        self.few_rows = max(16, _EXACT_BYTES // (8 * points.n_dims))
-
-    def form(self, centroids: Float) -> LinearForm:
-        """Centroids in the linear form of the distance."""
-        assert self.points.distance.form is not None
-        return self.points.distance.form(centroids)
-
-    def products(self, raw: Raw, rows: Rows, vectors: Single) -> Single:
-        """Products of vectors and points, (n_vectors, n)."""
-        products = vectors @ raw.astype(np.float32, copy=False).T
-        if self._scale is not None:
-            products *= self._scale[rows]
-        return products
-
-    def nearest(
-        self, form: LinearForm, doubt: Doubt, distances: Single, raw: Raw, rows: Rows
-    ) -> tuple[NDArray[np.int32], Single]:
-        """The nearest centroid by float32 distances, made sure of in float64, and its lead.
-
-        Parameters
-        ----------
-        form, doubt
-            The centroids.
-        distances
-            (n_centroids, n) ``offset - x · slope``.
-        raw
-            (n, n_dims) the documents.
-        rows
-            Which documents they are.
-        """
-        nearest, lead = _two_nearest(distances)
-        doubtful = np.flatnonzero(lead <= doubt.of(self.lengths[rows]))
-        if len(doubtful):
-            for start in range(0, len(doubtful), self.few_rows):
-                few = doubtful[start : start + self.few_rows]
-                nearest[few] = form.nearest(self.points.exact(raw[few]))
-            # A doubtful lead counts as none at all, so that the document is looked at again.
-            lead[doubtful] = ALWAYS
-        return nearest, lead
-
-    def score(self, centroids: Float, n_rows: int) -> tuple[NDArray[np.intp], Single]:
-        """The nearest centroid of the first documents, and their scores to all of them."""
-        answer = Scores(self, centroids, n_rows)
-        vectors = answer.form.slopes.astype(np.float32)
-
-        def work(rows: slice, raw: Raw) -> None:
-            answer.take_in(raw, rows, self.products(raw, rows, vectors))
-
-        wanted = [rows for rows in self.points.blocks if rows.start < n_rows]
-        for _ in self.points.map_rows(work, wanted):
-            pass
-        return answer.predictions, answer.scores
-
-
-class Scores:
-    """The answer for one set of centroids, filled block by block.
-
-    Attributes
-    ----------
-    form
-        The centroids.
-    predictions, scores
-        (n_rows,) and (n_rows, n_centroids).
-    """
-
-    def __init__(self, scorer: LinearScorer, centroids: Float, n_rows: int) -> None:
-        self._scorer, self.form, self._doubt = scorer, scorer.form(centroids), Doubt()
-        self._doubt.widen(self.form)
-        self.predictions = np.empty(n_rows, dtype=np.intp)
-        self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
-
-    def take_in(self, raw: Raw, rows: slice, products: Single) -> None:
-        """Take in the products of a block with the slopes; what is in it is not needed again."""
-        scorer, offsets = self._scorer, self.form.offsets.astype(np.float32)[:, None]
-        distances = np.subtract(offsets, products, out=products)
-        nearest, lead = scorer.nearest(self.form, self._doubt, distances, raw, rows)
-        self.predictions[rows] = nearest
-        rounding: Float | float = 0.0
-        if scorer.points.distance.name == "l2":
-            squares = scorer.squares[rows]
-            rounding = 8 * ROUNDING * squares
-            distances += squares.astype(np.float32)
-            np.maximum(distances, 0.0, out=distances)
-        np.negative(distances.T, out=self.scores[rows])
-        # Rounding may have put the right label level with another, or behind it.
-        level = np.flatnonzero(lead <= rounding)
-        numbers = level + rows.start
-        self.scores[numbers] = with_largest(self.scores[numbers], nearest[level])
-
-
-def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
-    """The nearest of the centroids, the first of equal ones, and its lead over the next."""
-    n_centroids, n = distances.shape
-    if n_centroids > _FEW_CENTROIDS:
-        each = np.arange(n)
-        nearest = distances.argmin(axis=0)
-        best = distances[nearest, each]
-        distances[nearest, each] = np.inf
-        lead = distances.min(axis=0) - best
-        distances[nearest, each] = best
-        return nearest.astype(np.int32), lead
-    best, nearest = distances[0].copy(), np.zeros(n, dtype=np.int32)
-    second, worse = np.full(n, np.inf, dtype=np.float32), np.empty(n, dtype=np.float32)
-    nearer = np.empty(n, dtype=bool)
-    for label in range(1, n_centroids):
-        candidate = distances[label]
-        np.less(candidate, best, out=nearer)
-        np.maximum(candidate, best, out=worse)
-        np.minimum(second, worse, out=second)
-        np.minimum(best, candidate, out=best)
-        np.copyto(nearest, label, where=nearer)
-    second -= best
-    return nearest, second
+_PICKED_ROWS = 1 << 12  # rows picked out for one thread
 
 
 class Middle:
@@ -286,7 +115,7 @@ class LinearPasser:
         if doubted is None or len(doubted) > MOST * self._points.n_rows:
             outcomes = self._points.map_rows(work)
         else:
-            outcomes = self._points.map_picked(work, doubted)
+            outcomes = self._points.map_picked(work, doubted, _PICKED_ROWS)
         return self._sum_up(outcomes)
 
     def _sum_up(self, outcomes: Iterable[_Outcome]) -> Assignment:

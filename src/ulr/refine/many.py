@@ -17,22 +17,20 @@ from numpy.typing import NDArray
 from ulr.refine.assign import Assignment
 from ulr.refine.distances import Float, first_nearest
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
-from ulr.refine.linear import (
+from ulr.refine.linear import MOST, Middle, others
+from ulr.refine.loop import Loop, Problem, Settings
+from ulr.refine.result import Refinement
+from ulr.refine.scoring import (
     ALWAYS,
-    MOST,
     NEVER,
     ROUNDING,
     LinearScorer,
-    Middle,
     Raw,
     Rows,
     Scores,
     Single,
     doubt_per_length,
-    others,
 )
-from ulr.refine.loop import Loop, Problem, Settings
-from ulr.refine.result import Refinement
 from ulr.refine.survey import Survey
 
 _GROUP_BYTES = 256 << 20  # of what is remembered about the documents for the sets of a group
