@@ -25,7 +25,7 @@ format: .venv/developing
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Half an hour on two cores. With ULR_DATA set to a folder of datasets, the encoder too.
+# Some ten minutes on two cores. With ULR_DATA set to a folder of datasets, the encoder too.
 bench: .venv/measuring
 	$(BIN)/python benchmarks/refine.py --write docs/performance.md
 	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python benchmarks/encode.py --write docs/performance.md; \

@@ -1,5 +1,7 @@
 """The shortcuts against the plain loop, which scores everything in every pass in float64."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -125,6 +127,19 @@ def test_most_documents_are_skipped_once_it_settles(distance):
     assert_same(fast, plain)
     assert passes[-1].skipped > 4500
     assert passes[0].skipped == 0
+
+
+def test_many_labels_are_refined_in_small_blocks():
+    random = np.random.default_rng(2)
+    documents, labels = random.normal(size=(3000, 5)), random.normal(size=(700, 5))
+    fast, plain, _ = both(documents, labels, distance="l2", max_iterations=8, keep="last")
+    assert_same(fast, plain)
+    tracemalloc.start()
+    refine(documents, random.normal(size=(10_000, 5)), distance="l2", max_iterations=2, threads=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # documents x labels x 4 bytes, once for the bounds or once for the result, and some blocks
+    assert peak < 1.8 * 3000 * 10_000 * 4
 
 
 def test_numbers_too_large_or_small_for_float32_are_still_right():

@@ -109,7 +109,10 @@ class ProgressBar:
             self.stage("Refining", None)
         if self._task is not None:
             self._done += 1
-            note = f"passes, {done.changed:,} changed, objective {done.objective:.4f}"
+            note = (
+                f"passes, {done.changed:,} changed, {done.skipped:,} skipped, "
+                f"objective {done.objective:.4f}"
+            )
             self._progress.update(self._task, advance=1, note=note)
 
 

@@ -152,7 +152,7 @@ def refine(
         )
     n_points = sum(part.shape[0] for part in parts)
     problem = Problem(
-        points=Points(parts, metric, threads, block_rows),
+        points=Points(parts, metric, threads, block_rows, len(anchors) or n_labels),
         anchors=anchors,
         n_documents=n_documents,
         n_labels=n_labels,
@@ -207,12 +207,12 @@ def refine_many(
     )
     _positive("threads", threads)
     rows = _rows("documents", documents)
-    points = Points([rows], metric, threads)
-    known = np.full(points.n_rows, -1, dtype=np.int32)
-    anchors = [_anchors(labels, points.n_dims, metric, "labels")[1] for labels in label_sets]
-    problems = [Problem(points, each, points.n_rows, len(each), known) for each in anchors]
-    if not problems:
+    anchors = [_anchors(labels, rows.shape[1], metric, "labels")[1] for labels in label_sets]
+    if not anchors:
         return
+    points = Points([rows], metric, threads, n_labels=max(map(len, anchors)))
+    known = np.full(points.n_rows, -1, dtype=np.int32)
+    problems = [Problem(points, each, points.n_rows, len(each), known) for each in anchors]
     with points.at_work():
         looked_at = survey(points)
         engine = choose_engine(points, looked_at, np.concatenate(anchors), shortcuts=True)
@@ -254,7 +254,7 @@ def nearest(
     _positive("threads", threads)
     rows = _rows("documents", documents)
     targets = _finite_float64("centroids", _array("centroids", centroids, rows.shape[1]))
-    points = Points([rows], metric, threads)
+    points = Points([rows], metric, threads, n_labels=len(targets))
     with points.at_work():
         engine = choose_engine(points, survey(points), targets, shortcuts=True)
         return engine.score(targets, points.n_rows)

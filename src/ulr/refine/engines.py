@@ -12,7 +12,7 @@ from ulr.refine import divergence
 from ulr.refine.assign import Passer, PlainPasser, with_largest
 from ulr.refine.distances import Float
 from ulr.refine.divergence import DivergencePasser
-from ulr.refine.linear import LinearPasser, Middle
+from ulr.refine.linear import LinearPasser
 from ulr.refine.loop import Loop, Problem, Settings
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Points
@@ -89,7 +89,7 @@ class LinearEngine:
 
     def passer(self, known: NDArray[np.int32], n_centroids: int) -> Passer:
         """Passes that skip what cannot change."""
-        return LinearPasser(self.scorer, Middle(self.scorer), known, n_centroids)
+        return LinearPasser(self.scorer, known, n_centroids)
 
     def score(self, centroids: Float, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Scores in float32, the label made sure of in float64."""
@@ -129,13 +129,10 @@ def answer(
         order = match_one_to_one(between)
     own, n_documents = order[: problem.n_labels], problem.n_documents
     predictions, scores = engine.score(loop.kept_centroids[own], n_documents)
-    if len(loop.start) > problem.n_labels:
-        unrefined = engine.score(loop.start[own], n_documents)[0]
-    else:
+    if len(loop.start) == problem.n_labels and (problem.known < 0).all():
         unrefined = np.argsort(order)[loop.first_predictions[:n_documents]]
-        known = problem.known[:n_documents]
-        if (known >= 0).any():  # the first pass has the known labels; the label names did not
-            unrefined = engine.score(loop.start[own], n_documents)[0]
+    else:  # the first pass had more than the user's labels to go by
+        unrefined = engine.score(loop.start[own], n_documents)[0]
     return refinement(problem, settings, survey, loop, own, predictions, scores, unrefined)
 
 

@@ -64,17 +64,13 @@ class LinearPasser:
     ----------
     scorer
         The documents.
-    middle
-        Their middle; shared by passers over the same documents.
     known
         (n_rows,) the label of each document, -1 where it is not known.
     n_centroids
         How many centroids there are.
     """
 
-    def __init__(
-        self, scorer: LinearScorer, middle: Middle, known: NDArray[np.int32], n_centroids: int
-    ) -> None:
+    def __init__(self, scorer: LinearScorer, known: NDArray[np.int32], n_centroids: int) -> None:
         self._scorer, self._points = scorer, scorer.points
         n = self._points.n_rows
         self._n_centroids = n_centroids
@@ -90,7 +86,7 @@ class LinearPasser:
         self._place = np.empty(n, dtype=np.int32)
         self._sums = np.zeros((n_centroids, self._points.n_dims))
         self._counts = np.zeros(n_centroids)
-        self._middle = middle
+        self._middle = Middle(scorer)
         self._forms: list[LinearForm] = []
         self._doubt = Doubt()
 
@@ -150,11 +146,13 @@ class LinearPasser:
             # Nothing is known in the first pass, and next to nothing holds after the first update.
             return None
         bounds = _Bounds.since(self._forms, self._middle.vector)
-        starts = range(0, self._points.n_rows, _TESTED_ROWS)
-        return np.concatenate([self._could_change_after(start, bounds) for start in starts])
+        size = min(_TESTED_ROWS, self._points.picked_rows)
+        starts = range(0, self._points.n_rows, size)
+        return np.concatenate(
+            [self._could_change_in(slice(start, start + size), bounds) for start in starts]
+        )
 
-    def _could_change_after(self, start: int, bounds: _Bounds) -> NDArray[np.intp]:
-        rows = slice(start, start + _TESTED_ROWS)
+    def _could_change_in(self, rows: slice, bounds: _Bounds) -> NDArray[np.intp]:
         place, reach, lead = self._place[rows], self._middle.reach[rows], self._lead[rows]
         doubt = 2 * self._doubt.of(self._scorer.lengths[rows])
         lost = bounds.widest.take(place)
@@ -165,7 +163,7 @@ class LinearPasser:
         if len(suspects) == 0:
             return suspects
         # The same with each other centroid's own drift instead of the largest of all.
-        numbers, each = suspects + start, np.arange(len(suspects))
+        numbers, each = suspects + rows.start, np.arange(len(suspects))
         then, own = self._scored_at[numbers], self._predictions[numbers]
         reach = reach[suspects]
         left = bounds.drift.take(then, axis=1)

@@ -69,6 +69,13 @@ class Points:
         Row blocks worked on at the same time; None for every core.
     block_rows
         Rows of a block; None for a size that suits the caches.
+    n_labels
+        How many scores a document will have.
+
+    Attributes
+    ----------
+    picked_rows
+        Most rows to pick out at a time.
     """
 
     def __init__(
@@ -77,10 +84,12 @@ class Points:
         distance: Distance,
         threads: int | None = None,
         block_rows: int | None = None,
+        n_labels: int = 1,
     ) -> None:
         self._parts = parts
         self.distance = distance
         self.n_dims = int(parts[0].shape[1])
+        self._widest = max(self.n_dims, n_labels)
         self.threads = threads or available_cores()
         self._offsets = np.cumsum([0, *(int(part.shape[0]) for part in parts)]).tolist()
         self.n_rows: int = self._offsets[-1]
@@ -92,8 +101,8 @@ class Points:
         """Row blocks, none across two parts; more than one where two threads are of use."""
         # A logarithm a coordinate makes smaller blocks worth a thread.
         size = _BLOCK_BYTES if self.distance.form else _BLOCK_BYTES // 16
-        fitting = max(64, size // (4 * self.n_dims))
-        self._picked_rows = block_rows or fitting
+        fitting = max(64, size // (4 * self._widest))
+        self.picked_rows = block_rows or fitting
         if block_rows is None:
             block_rows = min(fitting, max(fitting // 4, -(-self.n_rows // 2)))
         return [
@@ -174,7 +183,7 @@ class Points:
         numbers
             The rows' numbers, ascending.
         at_most
-            Rows to do at a time, where they are in memory; as many as a block has if not given.
+            Rows to do at a time, where they are in memory, if fewer than `picked_rows`.
         """
         if self._streamed or len(self._parts) > 1:
             # Whole blocks are read, in order, those that have a wanted row.
@@ -192,7 +201,7 @@ class Points:
 
             yield from self.map_rows(pick, blocks)
             return
-        size = at_most or self._picked_rows
+        size = min(at_most or self.picked_rows, self.picked_rows)
         chunks = np.split(numbers, range(size, len(numbers), size))
         rows = np.asarray(self._parts[0])
 
