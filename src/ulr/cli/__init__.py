@@ -12,6 +12,7 @@ import typer
 
 from ulr import __version__
 from ulr.cli.classify import classify
+from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(classify)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(encoders)
 
 
 def _version(wanted: bool) -> None:

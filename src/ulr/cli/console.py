@@ -26,6 +26,7 @@ from rich.text import Text
 from ulr.errors import UlrError
 
 if TYPE_CHECKING:
+    from ulr.encoders import EncoderKind
     from ulr.jobs import EvaluationReport, JobReport, ShownDocument
     from ulr.metrics import Evaluation
     from ulr.refine import Pass
@@ -165,6 +166,18 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+
+def print_encoders(kinds: dict[str, EncoderKind]) -> None:
+    """The encoders for people."""
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in ("encoder", "dims", "MB", "licence", "installed", "what it is"):
+        table.add_column(name, justify="right" if name in ("dims", "MB") else "left")
+    for name, kind in kinds.items():
+        there = "yes" if kind.installed else kind.install
+        figures = f"{kind.n_dims:,}", f"{kind.megabytes:,}"
+        table.add_row(name, *figures, kind.licence, there, kind.about)
+    _console().print(table)
 
 
 def _console() -> Console:

@@ -35,7 +35,9 @@ TextColumns = Annotated[
         show_default=False,
     ),
 ]
-Encoder = Annotated[str, typer.Option("--encoder", help="What turns texts into vectors.")]
+Encoder = Annotated[
+    str, typer.Option("--encoder", help="What turns texts into vectors; see 'ulr encoders'.")
+]
 Method = Annotated[
     str,
     typer.Option("--method", help="'ulr' refines the labels on the texts; 'none' does not."),

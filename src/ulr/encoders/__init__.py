@@ -1,5 +1,6 @@
 """Texts to vectors: one file a kind of encoder, and `load_encoder` to get one by name."""
 
+from ulr.encoders.onnx import OnnxEncoder
 from ulr.encoders.protocol import (
     Encoder,
     OnTexts,
@@ -8,13 +9,15 @@ from ulr.encoders.protocol import (
     fingerprint,
     in_batches,
 )
-from ulr.encoders.registry import ENCODERS, load_encoder
+from ulr.encoders.registry import ENCODERS, EncoderKind, load_encoder
 from ulr.encoders.static import StaticEncoder
 
 __all__ = [
     "ENCODERS",
     "Encoder",
+    "EncoderKind",
     "OnTexts",
+    "OnnxEncoder",
     "StaticEncoder",
     "encode_batches",
     "encode_texts",

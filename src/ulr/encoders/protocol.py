@@ -56,8 +56,10 @@ def encode_batches(
 ) -> NDArray[np.float32]:
     """Encode texts that arrive batch by batch; as `encode_texts`."""
     parts: list[NDArray[np.float32]] = []
-    for texts in batches:
-        if texts:
+    size = getattr(encoder, "texts_at_a_time", _BATCH_TEXTS)
+    for batch in batches:
+        for start in range(0, len(batch), size):
+            texts = batch[start : start + size]
             parts.append(_encode(encoder, texts, parts[0].shape[1] if parts else None))
             if on_texts is not None:
                 on_texts(len(texts))

@@ -41,7 +41,7 @@ class WholeTexts:
         try:
             encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # half a character, as a cut emoji leaves it, is no Unicode
-            whole = [_whole_characters(text) for text in texts]
+            whole = [whole_characters(text) for text in texts]
             encoded = self._tokenizer.encode_batch_fast(whole, add_special_tokens=False)
         return _flat([each.ids for each in encoded])
 
@@ -130,6 +130,6 @@ def _flat(tokens: list[list[int]]) -> Tokens:
     return np.fromiter(chain.from_iterable(tokens), np.int32, count=int(counts.sum())), counts
 
 
-def _whole_characters(text: str) -> str:
+def whole_characters(text: str) -> str:
     """The text with every surrogate that has lost its other half replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

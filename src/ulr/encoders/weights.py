@@ -17,6 +17,17 @@ class PackagedFile:
     package: str
     path: str
     sha256: str
+    extra: str | None = None
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'ulr[{self.extra}]'" if self.extra else f"pip install {self.package}"
+
+    def installed(self) -> bool:
+        """Whether the file is there; its content is not looked at."""
+        spec = find_spec(self.package)
+        return spec is not None and (Path(spec.origin or "").parent / self.path).is_file()
 
     def locate(self) -> Path:
         """The file on this machine, its content checked.
@@ -29,8 +40,7 @@ class PackagedFile:
         spec = find_spec(self.package)
         if spec is None or spec.origin is None:
             raise EncoderError(
-                f"the package '{self.package}' is not installed; install it with: "
-                f"pip install {self.package}."
+                f"the package '{self.package}' is not installed; install it with: {self.install}."
             )
         file = Path(spec.origin).parent / self.path
         if not file.is_file():

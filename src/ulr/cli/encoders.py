@@ -1,0 +1,36 @@
+"""`ulr encoders`: what turns texts into vectors, and what of it is installed."""
+
+from __future__ import annotations
+
+from ulr.cli import options
+from ulr.cli.console import plain_errors, print_encoders, print_json
+
+
+def encoders(json: options.Json = False) -> None:
+    """List the encoders: their size, licence, whether they are installed and how to install them.
+
+    [bold]Examples[/bold]
+
+    ulr encoders
+
+    ulr classify news.csv -l "world, sports" --encoder minilm -o labelled.csv
+    """
+    with plain_errors():
+        from ulr.encoders import ENCODERS
+
+        if json:
+            print_json(
+                {
+                    name: {
+                        "about": kind.about,
+                        "dimensions": kind.n_dims,
+                        "megabytes": kind.megabytes,
+                        "licence": kind.licence,
+                        "installed": kind.installed,
+                        "install": kind.install,
+                    }
+                    for name, kind in ENCODERS.items()
+                }
+            )
+        else:
+            print_encoders(ENCODERS)

