@@ -8,7 +8,8 @@ every other centroid then is larger than anything that happened since can have t
 
 where a is its label, c any other, m a fixed vector in the middle of the documents, ``shift`` is
 what a centroid's change does to the distance of m, and ``drift`` is the length of the change of
-its slope, less the change that all slopes have in common, which takes nothing from any lead.
+its slope, less the change that all slopes have in common, which takes nothing from any lead. With
+few labels the length of the difference of two changes takes the place of the sum of their drifts.
 
 Scores come from `ulr.refine.scoring`, so every label is the one that `PlainPasser` gives. Cluster
 sums are float64 and touched only for documents that move; the objective follows from the sums.
@@ -30,6 +31,7 @@ _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
 MOST = 0.6  # share of the documents from which on picking them out does not pay
 _TESTED_ROWS = 1 << 14  # rows whose bounds stay in the cache
 _PICKED_ROWS = 1 << 12  # rows picked out for one thread
+_MOST_PAIRS = 1 << 20  # of centroids, over all passes, that are worth comparing with each other
 
 
 class Middle:
@@ -162,16 +164,15 @@ class LinearPasser:
         suspects = np.flatnonzero(lost >= lead)
         if len(suspects) == 0:
             return suspects
-        # The same with each other centroid's own drift instead of the largest of all.
+        # The same with each other centroid's own change instead of the largest of all.
         numbers, each = suspects + rows.start, np.arange(len(suspects))
         then, own = self._scored_at[numbers], self._predictions[numbers]
         reach = reach[suspects]
-        left = bounds.drift.take(then, axis=1)
-        mine = left[own, each] * reach
+        left = bounds.apart(then, own)
         left *= -reach
         left += bounds.shift.take(then, axis=1)
         distances = self._distances.take(numbers, axis=1)
-        mine += distances[own, each] + bounds.shift[own, then]
+        mine = distances[own, each] + bounds.shift[own, then]
         left += distances
         left[own, each] = NEVER
         least = left.min(axis=0)
@@ -257,23 +258,30 @@ class _Bounds:
 
     Attributes
     ----------
-    shift, drift
+    shift
         (n_centroids, n_passes) as at the top of this file.
+    drift
+        (n_centroids, n_passes) likewise; of any two centroids together it is no less than how far
+        they have moved apart.
+    pairs
+        (n_centroids, n_passes * n_centroids) how far they have indeed, each other one from each;
+        None where there are too many.
     lowest, widest
-        (n_passes * n_centroids,) the least shift of the others less one's own, and the largest
-        drift of the others plus one's own.
+        (n_passes * n_centroids,) the least shift of the others less one's own, and the farthest
+        that another has moved apart.
     """
 
     shift: Single
     drift: Single
+    pairs: Single | None
     lowest: Single
     widest: Single
 
     @classmethod
     def since(cls, forms: list[LinearForm], middle: Float) -> _Bounds:
         """Bounds between every earlier form that is remembered and the last one."""
-        now, single = forms[-1], np.float32
-        shift, drift = np.zeros((2, len(forms), len(now.offsets)))
+        now, single, n = forms[-1], np.float32, len(forms[-1].offsets)
+        shift, drift = np.zeros((2, len(forms), n))
         most = max(2, _REMEMBERED_BYTES // now.slopes.nbytes)
         remembered = max(1, len(forms) - most)
         change = np.stack([form.slopes for form in forms[remembered:]])
@@ -281,17 +289,34 @@ class _Bounds:
         shift[remembered:] = now.offsets - [form.offsets for form in forms[remembered:]]
         shift[remembered:] -= change @ middle
         change -= change.mean(axis=1, keepdims=True)
-        drift[remembered:] = np.sqrt(np.einsum("ijk,ijk->ij", change, change))
-        drift *= 1.0 + 16 * ROUNDING
+        squares = np.einsum("ijk,ijk->ij", change, change)
+        drift[remembered:] = np.sqrt(squares) * (1.0 + 16 * ROUNDING)
         lowest = others(shift, np.minimum) - shift
         lowest[:remembered] = ALWAYS
-        widest = others(drift, np.maximum) + drift
+        pairs = None
+        if len(forms) * n * n > _MOST_PAIRS:
+            widest = others(drift, np.maximum) + drift
+        else:
+            between = np.zeros((len(forms), n, n))
+            both = squares[:, :, None] + squares[:, None, :]
+            apart = both - 2.0 * np.matmul(change, change.transpose(0, 2, 1))
+            between[remembered:] = np.sqrt(np.maximum(apart, 0.0) + 1e-13 * both)
+            between *= 1.0 + 16 * ROUNDING
+            widest = between.max(axis=2)
+            pairs = np.ascontiguousarray(between.reshape(-1, n).T, dtype=single)
         return cls(
             shift=np.ascontiguousarray(shift.T, dtype=single),
             drift=np.ascontiguousarray(drift.T, dtype=single),
+            pairs=pairs,
             lowest=lowest.astype(single).ravel(),
             widest=widest.astype(single).ravel(),
         )
+
+    def apart(self, then: NDArray[np.int16], own: NDArray[np.int32]) -> Single:
+        """How far, at most, each centroid has moved apart from some own ones since some passes."""
+        if self.pairs is not None:
+            return self.pairs.take(then * np.int32(len(self.shift)) + own, axis=1)
+        return self.drift.take(then, axis=1) + self.drift[own, then]
 
 
 def others(table: NDArray[np.floating], extreme: np.ufunc) -> NDArray[np.floating]:

@@ -202,13 +202,13 @@ class Points:
             yield from self.map_rows(pick, blocks)
             return
         size = min(at_most or self.picked_rows, self.picked_rows)
-        chunks = np.split(numbers, range(size, len(numbers), size))
+        chunks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
         rows = np.asarray(self._parts[0])
 
         def gather(own: NDArray[np.intp]) -> Result:
             return work(own, rows.take(own, axis=0))
 
-        if self._pool is None or len(chunks) == 1:
+        if self._pool is None or len(chunks) <= 1:
             yield from map(gather, chunks)
         else:
             yield from self._pool.map(gather, chunks)
