@@ -233,25 +233,32 @@ class _Stack:
         lowest = (others(shift, np.minimum) - shift).astype(np.float32)
         widest = (others(drift, np.maximum) + drift).astype(np.float32)
         could = np.zeros(n, dtype=bool)
-        for start in range(0, n_sets, max(1, _PAIRS_AT_A_TIME // n)):
-            sets = np.arange(start, min(n_sets, start + max(1, _PAIRS_AT_A_TIME // n)))
+        size = max(1, _PAIRS_AT_A_TIME // n)
+
+        def look(start: int) -> None:
+            sets = np.arange(start, min(n_sets, start + size))
             place = self._lead_at[sets] * np.int32(n_sets * n_labels) + self._predictions[sets]
             place += (sets * n_labels).astype(np.int32)[:, None]
             doubt = self._doubt(sets, self._scorer.lengths)
+            doubt *= 2
             lost = widest.take(place)
             lost *= self._middle.reach
             lost -= lowest.take(place)
-            lost += 2 * doubt
+            lost += doubt
+            # A document that is scored anyway, for another set, need not be looked at.
             suspect, document = np.nonzero((lost >= self._lead[sets]) & ~could)
-            if len(suspect):
-                left = self._left(suspect + start, document, shift, drift)
-                left -= 2 * doubt[suspect, document]
-                left[self._lead[suspect + start, document] < 0] = ALWAYS
-                could[document[left <= 0]] = True
-                safe = left > 0
-                pairs = suspect[safe] + start, document[safe]
-                self._lead[pairs] = left[safe] + 2 * doubt[suspect[safe], document[safe]]
-                self._lead_at[pairs] = len(self._levels) - 1
+            if len(suspect) == 0:
+                return
+            left = self._left(suspect + start, document, shift, drift)
+            changes = left <= doubt[suspect, document]
+            changes |= self._lead[suspect + start, document] < 0
+            could[document[changes]] = True
+            safe = ~changes
+            pairs = suspect[safe] + start, document[safe]
+            self._lead[pairs] = left[safe]
+            self._lead_at[pairs] = len(self._levels) - 1
+
+        self._points.map_items(look, range(0, n_sets, size))
         return could
 
     def _left(
@@ -352,6 +359,6 @@ def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
         nearer = candidate < best
         np.minimum(second, np.maximum(candidate, best), out=second)
         np.minimum(best, candidate, out=best)
-        nearest[nearer] = label
+        np.copyto(nearest, label, where=nearer)
     second -= best
     return nearest, second

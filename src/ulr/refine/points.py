@@ -168,6 +168,11 @@ class Points:
             for future in waiting:
                 future.cancel()
 
+    def map_items(self, work: Callable[[int], None], items: Iterable[int]) -> None:
+        """`work` on other things than rows, on all threads."""
+        for _ in map(work, items) if self._pool is None else self._pool.map(work, items):
+            pass
+
     def map_picked(
         self,
         work: Callable[[NDArray[np.intp], NDArray[np.floating]], Result],
