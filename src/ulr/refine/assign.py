@@ -92,6 +92,16 @@ def moved_sums(
     return np.asarray(moves @ points)
 
 
+def moved_counts(
+    before: NDArray[np.integer] | None, after: NDArray[np.integer], n_clusters: int
+) -> Float:
+    """What documents that move add to the counts of the clusters; as `moved_sums`."""
+    counts = np.bincount(after, minlength=n_clusters).astype(np.float64)
+    if before is not None:
+        counts -= np.bincount(before, minlength=n_clusters)
+    return counts
+
+
 def with_largest(scores: NDArray[np.float32], labels: NDArray[np.integer]) -> NDArray[np.float32]:
     """Scores with each row's label above the others, by the least there is where it was not."""
     wrong = np.flatnonzero(scores.argmax(axis=1) != labels)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refine.assign import Assignment, moved_sums, with_largest
+from ulr.refine.assign import Assignment, moved_counts, moved_sums, with_largest
 from ulr.refine.distances import DISTANCES, Float, jensen_shannon_pairs
 from ulr.refine.points import Points
 
@@ -138,7 +138,7 @@ class DivergencePasser:
         # Lower bounds of the distances to all centroids but one's own, when they were made, and
         # the least of them.
         self._lower = np.zeros((n, n_centroids), dtype=np.float32)
-        self._made_at = np.zeros(n, dtype=np.int16)
+        self._made_at = np.zeros(n, dtype=np.int32)
         self._least = np.zeros(n, dtype=np.float32)
         self._sums = np.zeros((n_centroids, points.n_dims))
         self._counts = np.zeros(n_centroids)
@@ -269,12 +269,9 @@ class DivergencePasser:
     ) -> _Outcome:
         free, after, n = self._free[rows], self._predictions[rows], len(self._counts)
         moved = np.flatnonzero(free if before is None else after != before)
-        counts, sums = np.bincount(after[moved], minlength=n).astype(np.float64), None
-        if len(moved):
-            left = None if before is None else before[moved]
-            sums = moved_sums(points[moved], left, after[moved], n)
-            if left is not None:
-                counts -= np.bincount(left, minlength=n)
+        left = None if before is None else before[moved]
+        sums = moved_sums(points[moved], left, after[moved], n) if len(moved) else None
+        counts = moved_counts(left, after[moved], n)
         return _Outcome(float(np.sqrt(own[free]).sum()), len(moved), scored, sums, counts)
 
 

@@ -1,30 +1,23 @@
-"""The door to the refinement: says what can be asked for, and checks it before anything runs."""
+"""The door to the refinement: what can be asked for; checked before anything runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, TypeVar, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ulr.errors import ArrayError
-from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Float, Keep
+from ulr.refine import checks
+from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Keep
 from ulr.refine.engines import Engine, choose_engine, run
 from ulr.refine.loop import Problem, Settings
 from ulr.refine.many import run_many
 from ulr.refine.points import Points, Vectors
 from ulr.refine.result import OnPass, Refinement
-from ulr.refine.survey import (
-    Survey,
-    not_distributions,
-    refuse_other_than_distributions,
-    some_rows,
-    survey,
-)
-
-Entry = TypeVar("Entry")
+from ulr.refine.survey import Survey, survey
 
 
 def _unrefined(problem: Problem, settings: Settings, engine: Engine, survey: Survey) -> Refinement:
@@ -118,12 +111,12 @@ def refine(
     ArrayError
         When something given cannot be used; the message says what would be.
     """
-    metric = _choice("distance", distance, DISTANCES)
-    solve = _choice("method", method, METHODS)
-    _choice("start", start, {"labels": None, "random": None})
-    _share("known_weight", known_weight)
-    _positive("threads", threads)
-    _positive("block_rows", block_rows)
+    metric = checks.choice("distance", distance, DISTANCES)
+    solve = checks.choice("method", method, METHODS)
+    checks.choice("start", start, {"labels": None, "random": None})
+    checks.share("known_weight", known_weight)
+    checks.positive("threads", threads)
+    checks.positive("block_rows", block_rows)
     settings = _settings(
         metric,
         method=method,
@@ -137,15 +130,17 @@ def refine(
         on_pass=on_pass,
     )
 
-    parts = [_rows("documents", documents)]
+    parts = [checks.rows("documents", documents)]
     n_documents, n_dims = parts[0].shape
     if extra_documents is not None:
-        parts.append(_rows("extra_documents", extra_documents, n_dims))
-    n_labels, anchors = _anchors(labels, n_dims, metric, start)
+        parts.append(checks.rows("extra_documents", extra_documents, n_dims))
+    n_labels, anchors = checks.anchors(labels, n_dims, metric, start)
     if extra_labels is not None:
         if start == "random":
             raise ArrayError("extra_labels need start='labels'; a random start has no anchors.")
-        anchors = np.concatenate([anchors, _vectors("extra_labels", extra_labels, n_dims, metric)])
+        anchors = np.concatenate(
+            [anchors, checks.vectors("extra_labels", extra_labels, n_dims, metric)]
+        )
     if start == "random" and n_documents < n_labels:
         raise ArrayError(
             f"n_documents={n_documents} should be >= n_labels={n_labels} for a random start."
@@ -156,7 +151,7 @@ def refine(
         anchors=anchors,
         n_documents=n_documents,
         n_labels=n_labels,
-        known=_known(known, n_documents, n_points, n_labels, start),
+        known=checks.known(known, n_documents, n_points, n_labels, start),
     )
     with problem.points.at_work():
         looked_at = survey(problem.points)
@@ -205,9 +200,9 @@ def refine_many(
         keep=keep,
         empty_cluster=empty_cluster,
     )
-    _positive("threads", threads)
-    rows = _rows("documents", documents)
-    anchors = [_anchors(labels, rows.shape[1], metric, "labels")[1] for labels in label_sets]
+    checks.positive("threads", threads)
+    rows = checks.rows("documents", documents)
+    anchors = [checks.anchors(labels, rows.shape[1], metric, "labels")[1] for labels in label_sets]
     if not anchors:
         return
     points = Points([rows], metric, threads, n_labels=max(map(len, anchors)))
@@ -221,8 +216,8 @@ def refine_many(
 
 def check_choices(distance: str, method: str) -> None:
     """Refuse a distance or method that there is not, before any work is done for it."""
-    _choice("distance", distance, DISTANCES)
-    _choice("method", method, METHODS)
+    checks.choice("distance", distance, DISTANCES)
+    checks.choice("method", method, METHODS)
 
 
 def nearest(
@@ -250,10 +245,12 @@ def nearest(
     predictions, scores
         (n_documents,) label indices and (n_documents, n_labels) scores, larger is closer.
     """
-    metric = _choice("distance", distance, DISTANCES)
-    _positive("threads", threads)
-    rows = _rows("documents", documents)
-    targets = _finite_float64("centroids", _array("centroids", centroids, rows.shape[1]))
+    metric = checks.choice("distance", distance, DISTANCES)
+    checks.positive("threads", threads)
+    rows = checks.rows("documents", documents)
+    targets = checks.finite_float64(
+        "centroids", checks.array("centroids", centroids, rows.shape[1])
+    )
     points = Points([rows], metric, threads, n_labels=len(targets))
     with points.at_work():
         engine = choose_engine(points, survey(points), targets, shortcuts=True)
@@ -276,10 +273,10 @@ def _settings(
     """Settings with the distance's own where none are given, checked."""
     keep = keep or metric.keep
     empty_cluster = empty_cluster or metric.empty_cluster
-    _choice("keep", keep, {"lowest": None, "last": None})
-    _choice("empty_cluster", empty_cluster, {"mean": None, "previous": None})
-    _share("anchor_weight", anchor_weight)
-    _positive("max_iterations", max_iterations or 0)
+    checks.choice("keep", keep, {"lowest": None, "last": None})
+    checks.choice("empty_cluster", empty_cluster, {"mean": None, "previous": None})
+    checks.share("anchor_weight", anchor_weight)
+    checks.positive("max_iterations", max_iterations or 0)
     return Settings(
         method=method,
         max_iterations=max_iterations,
@@ -291,124 +288,3 @@ def _settings(
         seed=seed,
         on_pass=on_pass,
     )
-
-
-def _choice(name: str, value: str, table: dict[str, Entry]) -> Entry:
-    if not isinstance(value, str) or value not in table:
-        raise ArrayError(f"{name} must be one of {', '.join(table)}; got {value!r}.")
-    return table[value]
-
-
-def _share(name: str, value: float | None) -> None:
-    if value is not None and not 0.0 <= value <= 1.0:
-        raise ArrayError(f"{name} must be between 0 and 1; got {value!r}.")
-
-
-def _positive(name: str, value: int | None) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if value is not None and not (whole and value >= 1):
-        raise ArrayError(f"{name} must be a whole number of at least 1; got {value!r}.")
-
-
-def _rows(name: str, given: ArrayLike | Vectors, n_dims: int | None = None) -> Vectors:
-    """Documents: an array, or something that is sliced as needed."""
-    if isinstance(given, Vectors) and not hasattr(given, "__array__"):
-        _check_shape(name, given.shape, n_dims)
-        return given
-    return _array(name, cast(ArrayLike, given), n_dims)
-
-
-def _array(name: str, given: ArrayLike, n_dims: int | None = None) -> NDArray[np.floating]:
-    """A two-dimensional float array, not copied where it already is one."""
-    try:
-        rows = np.asanyarray(given)
-    except ValueError as error:
-        raise ArrayError(f"{name} must be rows of equal length; {error}.") from error
-    if rows.dtype.kind not in "fiub":
-        raise ArrayError(f"{name} must be numbers; got an array of {rows.dtype}.")
-    _check_shape(name, rows.shape, n_dims)
-    return rows if rows.dtype.kind == "f" else rows.astype(np.float32)
-
-
-def _check_shape(name: str, shape: tuple[int, ...], n_dims: int | None) -> None:
-    if len(shape) != 2:
-        raise ArrayError(f"{name} must have 2 dimensions, (rows, n_dims); got shape {shape}.")
-    if shape[0] == 0 or shape[1] == 0:
-        raise ArrayError(f"{name} is empty: its shape is {shape}.")
-    if n_dims is not None and shape[1] != n_dims:
-        raise ArrayError(f"{name} has n_dims={shape[1]}, but the documents have {n_dims}.")
-
-
-def _finite_float64(name: str, rows: NDArray[np.floating]) -> Float:
-    vectors = rows.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        raise ArrayError(f"{name} has NaN or infinity in {some_rows(bad)}.")
-    return vectors
-
-
-def _vectors(name: str, given: ArrayLike, n_dims: int, metric: Distance) -> Float:
-    """Label vectors, as the distance compares them."""
-    vectors = _finite_float64(name, _array(name, given, n_dims))
-    if metric.name == "jensen-shannon":
-        refuse_other_than_distributions(name, np.flatnonzero(not_distributions(vectors)))
-    if metric.name == "cosine":
-        zero = np.flatnonzero(~vectors.any(axis=1))
-        if len(zero):
-            raise ArrayError(
-                f"{name} has a zero vector, which has no direction for cosine, in "
-                f"{some_rows(zero)}; use other words for the label, or another distance."
-            )
-    return metric.points(vectors)
-
-
-def _anchors(
-    labels: ArrayLike | int | None, n_dims: int, metric: Distance, start: str
-) -> tuple[int, Float]:
-    """How many labels there are, and their vectors."""
-    nothing = np.empty((0, n_dims))
-    if isinstance(labels, int | np.integer):
-        if start != "random":
-            raise ArrayError(
-                f"labels must be vectors, (n_labels, n_dims); got the number {labels}. "
-                "A number of clusters needs start='random'."
-            )
-        n_labels, anchors = int(labels), nothing
-    elif labels is None:
-        if metric.name != "jensen-shannon":
-            raise ArrayError(
-                f"labels are missing; {metric.name} needs label vectors, (n_labels, n_dims)."
-            )
-        n_labels, anchors = n_dims, np.eye(n_dims)
-    else:
-        anchors = _vectors("labels", labels, n_dims, metric)
-        n_labels = len(anchors)
-    if n_labels < 2:
-        raise ArrayError(f"at least 2 labels are needed; got {n_labels}.")
-    return n_labels, anchors
-
-
-def _known(
-    given: ArrayLike | None, n_documents: int, n_points: int, n_labels: int, start: str
-) -> NDArray[np.int32]:
-    known = np.full(n_points, -1, dtype=np.int32)
-    if given is None:
-        return known
-    if start == "random":
-        raise ArrayError("known labels need start='labels'; a random start has no anchors.")
-    labels = np.asarray(given)
-    if labels.shape != (n_documents,) or labels.dtype.kind not in "iu":
-        raise ArrayError(
-            f"known must be {n_documents} whole numbers, one a document, -1 where the label is "
-            f"not known; got shape {labels.shape} of {labels.dtype}."
-        )
-    bad = np.flatnonzero((labels < -1) | (labels >= n_labels))
-    if len(bad):
-        raise ArrayError(
-            f"known must be label indices from 0 to {n_labels - 1}, or -1; got "
-            f"{labels[bad[0]]} in {some_rows(bad)}."
-        )
-    if (labels >= 0).all() and n_points == n_documents:
-        raise ArrayError("every document is known; at least one must be -1 to be classified.")
-    known[:n_documents] = labels
-    return known

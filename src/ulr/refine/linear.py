@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refine.assign import Assignment, moved_sums
+from ulr.refine.assign import Assignment, moved_counts, moved_sums
 from ulr.refine.distances import Float, LinearForm
 from ulr.refine.scoring import ALWAYS, NEVER, ROUNDING, Doubt, LinearScorer, Raw, Rows, Single
 
@@ -83,7 +83,7 @@ class LinearPasser:
         self._predictions = known.copy()
         self._distances = np.empty((n_centroids, n), dtype=np.float32)
         self._lead = np.empty(n, dtype=np.float32)
-        self._scored_at = np.empty(n, dtype=np.int16)
+        self._scored_at = np.empty(n, dtype=np.int32)
         # When the lead was worked out and whose it is, as a place in a flat table.
         self._place = np.empty(n, dtype=np.int32)
         self._sums = np.zeros((n_centroids, self._points.n_dims))
@@ -218,9 +218,7 @@ class LinearPasser:
     ) -> _Outcome:
         """What the moves of documents do to the clusters."""
         n, fresh = self._n_centroids, len(self._forms) == 1
-        counts = np.bincount(after, minlength=n).astype(np.float64)
-        if not fresh:
-            counts -= np.bincount(before, minlength=n)
+        counts = moved_counts(None if fresh else before, after, n)
         square_sum, sums = 0.0, np.zeros((n, raw.shape[1]))
         for start in range(0, len(moved), self._scorer.few_rows):
             few = slice(start, start + self._scorer.few_rows)
@@ -312,7 +310,7 @@ class _Bounds:
             widest=widest.astype(single).ravel(),
         )
 
-    def apart(self, then: NDArray[np.int16], own: NDArray[np.int32]) -> Single:
+    def apart(self, then: NDArray[np.int32], own: NDArray[np.int32]) -> Single:
         """How far, at most, each centroid has moved apart from some own ones since some passes."""
         if self.pairs is not None:
             return self.pairs.take(then * np.int32(len(self.shift)) + own, axis=1)

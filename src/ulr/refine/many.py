@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refine.assign import Assignment
+from ulr.refine.assign import Assignment, moved_counts
 from ulr.refine.distances import Float, first_nearest
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
 from ulr.refine.linear import MOST, Middle, others
@@ -118,8 +118,8 @@ class _Stack:
         self._predictions = np.zeros((n_sets, n), dtype=np.int32)
         self._distances = np.empty((n_sets, n_labels, n), dtype=np.float32)
         self._lead = np.empty((n_sets, n), dtype=np.float32)
-        self._scored_at = np.zeros((n_sets, n), dtype=np.int16)
-        self._lead_at = np.zeros((n_sets, n), dtype=np.int16)
+        self._scored_at = np.zeros((n_sets, n), dtype=np.int32)
+        self._lead_at = np.zeros((n_sets, n), dtype=np.int32)
         self._sums = np.zeros((n_sets, n_labels, self._points.n_dims))
         self._counts = np.zeros((n_sets, n_labels))
         self._square_sum = self._exact_square_sum() if scorer.points.distance.name == "l2" else 0.0
@@ -332,8 +332,7 @@ class _Stack:
         else:
             entering = which * n_labels + after
         leaving = which * n_labels + left
-        counts = np.bincount(entering, minlength=n_sets * n_labels).astype(np.float64)
-        counts -= np.bincount(leaving, minlength=n_sets * n_labels)
+        counts = moved_counts(leaving, entering, n_sets * n_labels)
         sums = np.zeros((n_sets * n_labels, raw.shape[1]))
         if len(entering):
             signs = np.concatenate([np.ones(len(entering)), -np.ones(len(leaving))])

@@ -1,15 +1,12 @@
-"""Whole-file jobs: read a table, encode, refine, write a table, tell how it went.
-
-Plain functions behind the command line; parsing arguments and printing are left to it.
-"""
+"""The jobs themselves: everything that can be refused is refused before the long part."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,119 +15,20 @@ from ulr.classifier import DatalessClassifier
 from ulr.encoders import Encoder
 from ulr.errors import LabelError, TableError
 from ulr.files import refuse_existing
-from ulr.metrics import Evaluation, calibration_error, evaluate
-from ulr.refine import Pass
+from ulr.jobs.told import (
+    EvaluationReport,
+    JobReport,
+    LabelCounts,
+    Listener,
+    Output,
+    ShownDocument,
+    Silent,
+)
+from ulr.metrics import calibration_error, evaluate
 from ulr.tables import Batch, Table, format_of_name, unknown_ending, write_table
 
 _SHOWN_DOCUMENTS = 5
 _EXCERPT = 160
-
-
-class Listener(Protocol):
-    """Hears how a job is going."""
-
-    def stage(self, name: str, total: int | None) -> None:
-        """A stage begins; `total` is its number of documents, where known."""
-        ...
-
-    def advance(self, documents: int) -> None:
-        """Some documents of the stage are done."""
-        ...
-
-    def passed(self, done: Pass) -> None:
-        """A pass of the refinement is done."""
-        ...
-
-
-class _Silent:
-    """A `Listener` that says nothing."""
-
-    def stage(self, name: str, total: int | None) -> None:
-        pass
-
-    def advance(self, documents: int) -> None:
-        pass
-
-    def passed(self, done: Pass) -> None:
-        pass
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where and how predictions are written; to nowhere without a path."""
-
-    path: str | None = None
-    prefix: str = "ulr_"
-    force: bool = False
-
-
-@dataclass(frozen=True)
-class ShownDocument:
-    """A document worth a look."""
-
-    row: int
-    text: str
-    label: str
-    unrefined: str | None
-    confidence: float
-
-
-@dataclass(frozen=True)
-class LabelCounts:
-    """How many documents a label got, without and with refinement."""
-
-    label: str
-    before: int | None
-    after: int
-
-
-@dataclass(frozen=True)
-class JobReport:
-    """What a job did, for people and for programs."""
-
-    documents: int
-    empty_documents: int
-    truncated_documents: int | None
-    labels: tuple[LabelCounts, ...]
-    seconds: float
-    output: str | None
-    least_certain: tuple[ShownDocument, ...]
-    moved: int | None = None
-    moved_documents: tuple[ShownDocument, ...] = ()
-    iterations: int | None = None
-    kept_iteration: int | None = None
-    converged: bool | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationReport:
-    """The figures of a classified file whose truth is known."""
-
-    job: JobReport
-    before: Evaluation
-    after: Evaluation
-    calibration_error: float
-    without_truth: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
-        return {
-            "before": _figures(self.before),
-            "after": _figures(self.after),
-            "calibration_error": self.calibration_error,
-            "documents_without_truth": self.without_truth,
-            "classification": self.job.as_dict(),
-        }
-
-
-def _figures(evaluation: Evaluation) -> dict[str, Any]:
-    figures = asdict(evaluation)
-    figures["confusion"] = evaluation.confusion.tolist()
-    return figures
 
 
 def text_columns(source: Table, chosen: Sequence[str]) -> list[str]:
@@ -299,7 +197,7 @@ class _Job:
         added: list[str],
     ) -> None:
         self.source, self._columns = source, columns
-        self.listener: Listener = listener or _Silent()
+        self.listener: Listener = listener or Silent()
         self._started = time.perf_counter()
         self._output = output or Output()
         self._added = [self._output.prefix + name for name in added]
