@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from ulr.encoders.tokens import whole_characters
-from ulr.encoders.weights import PackagedFile
+from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
+from ulr.files import sha256
 from ulr.refine.points import available_cores
 
 _MODEL = PackagedFile(
@@ -28,6 +29,7 @@ _TOKENIZER = PackagedFile(
     extra="minilm",
 )
 FILES = (_MODEL, _TOKENIZER)
+_MODEL_FILES = ("onnx/model.onnx", "model.onnx")
 _TOKENS_AT_A_TIME = 4096
 
 
@@ -56,6 +58,7 @@ class OnnxEncoder:
     """
 
     texts_at_a_time = 256
+    spec: str | None = None
 
     def __init__(
         self,
@@ -76,11 +79,15 @@ class OnnxEncoder:
             raise EncoderError(f"max_tokens must be at least 3; got {max_tokens}.")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or available_cores()
-        self._session = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
-        )
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(model), options, providers=["CPUExecutionProvider"]
+            )
+            self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        except Exception as error:  # neither library raises anything more special
+            why = str(error).partition("\n")[0].rstrip(".")
+            raise EncoderError(f"{model.parent} cannot be loaded: {why}.") from error
         self._inputs = {each.name for each in self._session.get_inputs()}
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
         self.max_tokens = max_tokens
@@ -93,6 +100,31 @@ class OnnxEncoder:
         fingerprint = f"minilm {_MODEL.sha256[:16]}"
         model, tokenizer = _MODEL.locate(), _TOKENIZER.locate()
         return _MiniLM(model, tokenizer, max_tokens=max_tokens, fingerprint=fingerprint)
+
+    @classmethod
+    def from_folder(cls, name_or_path: str, max_tokens: int = 128) -> OnnxEncoder:
+        """Any sentence encoder with mean pooling whose folder has model.onnx and tokenizer.json.
+
+        Parameters
+        ----------
+        name_or_path
+            The folder, or the model's name on the hub, such as
+            ``sentence-transformers/all-MiniLM-L6-v2``.
+        max_tokens
+            As above.
+        """
+        folder = find_folder(name_or_path, (*_MODEL_FILES, "tokenizer.json"))
+        model = next((folder / name for name in _MODEL_FILES if (folder / name).is_file()), None)
+        tokenizer = folder / "tokenizer.json"
+        if model is None or not tokenizer.is_file():
+            raise EncoderError(
+                f"{folder} needs onnx/model.onnx (or model.onnx) and tokenizer.json; it lacks "
+                f"{'tokenizer.json' if model else 'the model'}."
+            )
+        fingerprint = f"onnx {sha256(model)[:16]} {sha256(tokenizer)[:16]}"
+        encoder = cls(model, tokenizer, max_tokens=max_tokens, fingerprint=fingerprint)
+        encoder.spec = f"minilm:{name_or_path}"
+        return encoder
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims), in their order."""

@@ -56,11 +56,11 @@ def encode_batches(
 ) -> NDArray[np.float32]:
     """Encode texts that arrive batch by batch; as `encode_texts`."""
     parts: list[NDArray[np.float32]] = []
-    size = getattr(encoder, "texts_at_a_time", _BATCH_TEXTS)
+    size = texts_at_a_time(encoder)
     for batch in batches:
         for start in range(0, len(batch), size):
             texts = batch[start : start + size]
-            parts.append(_encode(encoder, texts, parts[0].shape[1] if parts else None))
+            parts.append(checked_vectors(encoder, texts, parts[0].shape[1] if parts else None))
             if on_texts is not None:
                 on_texts(len(texts))
     if not parts:
@@ -74,7 +74,15 @@ def encode_batches(
     return vectors
 
 
-def _encode(encoder: Encoder, texts: list[str], n_dims: int | None) -> NDArray[np.float32]:
+def texts_at_a_time(encoder: Encoder) -> int:
+    """How many texts an encoder is given in one go."""
+    return int(getattr(encoder, "texts_at_a_time", _BATCH_TEXTS))
+
+
+def checked_vectors(
+    encoder: Encoder, texts: list[str], n_dims: int | None = None
+) -> NDArray[np.float32]:
+    """What an encoder makes of some texts, if it is vectors, of as many dimensions as expected."""
     given = encoder.encode(texts)
     name = type(encoder).__name__
     try:

@@ -1,18 +1,26 @@
-"""The embedded encoder: static token vectors, averaged. No network, no PyTorch, no padding."""
+"""The embedded encoder: static token vectors, averaged. No network, no PyTorch, no padding.
+
+Folders that model2vec wrote are read as well.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 
 from ulr.encoders.tokens import Pieces, Tokenize, WholeTexts
-from ulr.encoders.weights import PackagedFile
+from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
+from ulr.files import sha256
+from ulr.refine.distances import unit_rows
 
 _VECTORS = PackagedFile(
     "wordllama",
@@ -27,6 +35,8 @@ _TOKENIZER = PackagedFile(
 
 FILES = (_VECTORS, _TOKENIZER)
 _TEXTS_AT_A_TIME = 1024
+_MODEL2VEC_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+_MODEL2VEC_TOKENS = 512
 
 
 class StaticEncoder:
@@ -42,12 +52,20 @@ class StaticEncoder:
         Tokens of a text that are used; what follows is cut off, and counted in `truncated`.
     fingerprint
         What tells these vectors from others.
+    left_out
+        A token that does not count, such as the one for unknown words.
+    unit
+        Whether the vectors of texts are scaled to length one.
 
     Attributes
     ----------
     truncated
         Texts cut so far.
+    spec
+        What `load_encoder` makes the same one of, where there is such a thing.
     """
+
+    spec: str | None = None
 
     def __init__(
         self,
@@ -56,6 +74,8 @@ class StaticEncoder:
         *,
         max_tokens: int = 4096,
         fingerprint: str = "static",
+        left_out: int | None = None,
+        unit: bool = False,
     ) -> None:
         if max_tokens < 1:
             raise EncoderError(f"max_tokens must be at least 1; got {max_tokens}.")
@@ -68,6 +88,7 @@ class StaticEncoder:
             )
         self._vectors = vectors
         self._tokenize: Tokenize = WholeTexts(tokenizer)
+        self._left_out, self._unit = left_out, unit
         self.max_tokens = max_tokens
         self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
         self.truncated = 0
@@ -84,6 +105,46 @@ class StaticEncoder:
             fingerprint=f"static wordllama {_VECTORS.sha256[:16]}",
         )
         encoder._tokenize = Pieces(tokenizer)
+        return encoder
+
+    @classmethod
+    def from_folder(cls, name_or_path: str, max_tokens: int | None = None) -> StaticEncoder:
+        """A model2vec model: tokenizer.json, model.safetensors and config.json in a folder.
+
+        Parameters
+        ----------
+        name_or_path
+            The folder, or the model's name on the hub.
+        max_tokens
+            Tokens of a text that are used; None for what the model says, else 512.
+        """
+        folder = find_folder(name_or_path, _MODEL2VEC_FILES)
+        for name in _MODEL2VEC_FILES:
+            if not (folder / name).is_file():
+                raise EncoderError(
+                    f"{folder} is not a model2vec folder: it has no {name}; it needs "
+                    f"{', '.join(_MODEL2VEC_FILES)}."
+                )
+        try:
+            settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            tensors = load_file(str(folder / "model.safetensors"))
+            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except (OSError, ValueError, SafetensorError) as error:
+            raise EncoderError(
+                f"{folder} cannot be read as a model2vec folder: {error}."
+            ) from error
+        except Exception as error:  # tokenizers raises nothing more special
+            raise EncoderError(f"{folder / 'tokenizer.json'} cannot be read: {error}.") from error
+        hashes = [sha256(folder / name)[:16] for name in _MODEL2VEC_FILES]
+        encoder = cls(
+            _one_vector_a_token(tensors, tokenizer, folder),
+            tokenizer,
+            max_tokens=max_tokens or settings.get("max_length") or _MODEL2VEC_TOKENS,
+            fingerprint=f"static model2vec {' '.join(hashes)}",
+            left_out=_unknown_token(tokenizer),
+            unit=bool(settings.get("normalize", False)),
+        )
+        encoder.spec = f"static:{name_or_path}"
         return encoder
 
     @property
@@ -113,6 +174,10 @@ class StaticEncoder:
             self.truncated += int(too_long.sum())
             places = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
             tokens, counts = tokens[places < self.max_tokens], np.minimum(counts, self.max_tokens)
+        if self._left_out is not None:
+            counted = tokens != self._left_out
+            ends = np.append(0, np.cumsum(counted))[np.cumsum(counts)]
+            tokens, counts = tokens[counted], np.diff(ends, prepend=0)
         # Summed as a sparse product: row by row, in token order, with nothing padded or gathered.
         occurrences = csr_array(
             (np.ones(len(tokens), dtype=np.float32), tokens, np.append(0, np.cumsum(counts))),
@@ -120,7 +185,40 @@ class StaticEncoder:
         )
         means: NDArray[np.float32] = occurrences @ self._vectors
         means /= np.maximum(counts, 1)[:, None].astype(np.float32)
+        if self._unit:
+            return unit_rows(means.astype(np.float64)).astype(np.float32)
         return means
+
+
+def _one_vector_a_token(
+    tensors: dict[str, NDArray[Any]], tokenizer: Tokenizer, folder: Path
+) -> NDArray[np.float32]:
+    """The vectors of a model2vec model, where tokens may share one and have weights of their own.
+
+    Sentence-transformers writes the same folder with another name for the vectors.
+    """
+    vectors = tensors.get("embeddings", tensors.get("embedding.weight"))
+    if vectors is None or vectors.ndim != 2:
+        raise EncoderError(
+            f"{folder / 'model.safetensors'} holds no token vectors: 'embeddings' was expected; "
+            f"it has {', '.join(sorted(tensors)) or 'nothing'}."
+        )
+    each = vectors.astype(np.float32)
+    if (place := tensors.get("mapping")) is not None:
+        each = each[place]
+    if (weights := tensors.get("weights")) is not None:
+        each = each * weights.astype(np.float32)[:, None]
+    return each
+
+
+def _unknown_token(tokenizer: Tokenizer) -> int | None:
+    """The token that stands for words a tokenizer does not know, where it has one."""
+    if not hasattr(tokenizer.model, "unk_token"):
+        number = json.loads(tokenizer.to_str())["model"].get("unk_id")
+    else:
+        unknown = tokenizer.model.unk_token
+        number = None if unknown is None else tokenizer.token_to_id(unknown)
+    return None if number is None else int(number)
 
 
 class _Embedded(StaticEncoder):

@@ -1,7 +1,8 @@
-"""Where weights come from: files inside installed packages, each with a known hash."""
+"""Where weights come from: files of installed packages, known by hash; folders; the hub."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,3 +53,33 @@ class PackagedFile:
                 f"its sha256 is {found}, not {self.sha256}. Install the package again."
             )
         return file
+
+
+def find_folder(name_or_path: str, wanted: tuple[str, ...]) -> Path:
+    """A folder of model files: the local one, else a copy of the one of that name on the hub.
+
+    Parameters
+    ----------
+    name_or_path
+        A folder, or a name such as ``sentence-transformers/all-MiniLM-L6-v2``.
+    wanted
+        The files that are fetched from the hub where they are there.
+
+    Raises
+    ------
+    EncoderError
+        When there is neither.
+    """
+    folder = Path(name_or_path).expanduser()
+    if folder.is_dir():
+        return folder
+    neither = f"there is no folder {name_or_path}, and the model hub has no such model"
+    if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name_or_path):
+        raise EncoderError(f"{neither}; give a folder or a name such as 'owner/model'.")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name_or_path, allow_patterns=list(wanted)))
+    except Exception as error:  # the hub's own errors and those of three HTTP libraries
+        why = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise EncoderError(f"{neither}, or it cannot be reached: {why}.") from error
