@@ -11,7 +11,7 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -24,8 +24,10 @@ from ulr.refine.distances import Distance, Float
 
 _BLOCK_BYTES = 16 << 20
 _READ_AHEAD = 2
+_FEWEST_PICKED = 512  # rows that are worth a thread
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 
 @runtime_checkable
@@ -53,6 +55,12 @@ def available_cores() -> int:
 def _blas() -> ThreadpoolController:
     # Looking for the BLAS libraries takes longer than refining a small set of documents.
     return ThreadpoolController()
+
+
+def size_of_parts(n: int, at_most: int) -> int:
+    """Size of an even number of like parts of n, so that two threads end at the same time."""
+    n_pairs = max(1, -(-n // (2 * at_most)))
+    return max(1, -(-n // (2 * n_pairs)))
 
 
 class Points:
@@ -168,10 +176,11 @@ class Points:
             for future in waiting:
                 future.cancel()
 
-    def map_items(self, work: Callable[[int], None], items: Iterable[int]) -> None:
+    def map_items(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """`work` on other things than rows, on all threads."""
-        for _ in map(work, items) if self._pool is None else self._pool.map(work, items):
-            pass
+        if self._pool is None or len(items) == 1:
+            return list(map(work, items))
+        return list(self._pool.map(work, items))
 
     def map_picked(
         self,
@@ -207,6 +216,7 @@ class Points:
             yield from self.map_rows(pick, blocks)
             return
         size = min(at_most or self.picked_rows, self.picked_rows)
+        size = min(size, max(_FEWEST_PICKED, size_of_parts(len(numbers), size)))
         chunks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
         rows = np.asarray(self._parts[0])
 
