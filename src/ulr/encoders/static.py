@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
-from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 
+from ulr.encoders.means import means_of_rows
 from ulr.encoders.tokens import Pieces, Tokenize, WholeTexts
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
@@ -178,13 +178,7 @@ class StaticEncoder:
             counted = tokens != self._left_out
             ends = np.append(0, np.cumsum(counted))[np.cumsum(counts)]
             tokens, counts = tokens[counted], np.diff(ends, prepend=0)
-        # Summed as a sparse product: row by row, in token order, with nothing padded or gathered.
-        occurrences = csr_array(
-            (np.ones(len(tokens), dtype=np.float32), tokens, np.append(0, np.cumsum(counts))),
-            shape=(len(counts), len(self._vectors)),
-        )
-        means: NDArray[np.float32] = occurrences @ self._vectors
-        means /= np.maximum(counts, 1)[:, None].astype(np.float32)
+        means = means_of_rows(self._vectors, tokens, counts)
         if self._unit:
             return unit_rows(means.astype(np.float64)).astype(np.float32)
         return means
