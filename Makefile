@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test check format bench clean
 
@@ -38,14 +39,15 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed; name one with: make PYTHON=python3.12'; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) --editable .
 	@touch $@
 
-.venv/developing: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+.venv/developing: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) torch
+	$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
 
 .venv/measuring: .venv/developing
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(INSTALL) --editable '.[bench]'
 	@touch $@

@@ -109,6 +109,7 @@ def test_arguments_are_stored_untouched():
         "template": "About {}",
         "max_iterations": np.int64(7),
         "threads": 1,
+        "cache": None,
     }
     classifier = DatalessClassifier(**given)
     found = classifier.get_params(deep=False)
@@ -587,3 +588,92 @@ def test_encoder_object_is_given_again_to_load(tmp_path, encoder):
         DatalessClassifier.load(tmp_path / "model", encoder=encoder)
     with pytest.raises(ArrayError, match="n_dims=8"):
         DatalessClassifier.load(tmp_path / "model", encoder=HashingEncoder(9)).predict(NEW)
+
+
+class SharedWords:
+    """Scores a text with a label by the cosine of their vectors, pair by pair."""
+
+    fingerprint = "shared words"
+    sharpness = 20.0
+
+    def score(self, texts, labels, /):
+        static = load_encoder("static")
+        each, names = static.encode(texts), static.encode(labels)
+        lengths = np.outer(np.linalg.norm(each, axis=1), np.linalg.norm(names, axis=1))
+        return self.sharpness * (each @ names.T) / np.maximum(lengths, 1e-9)
+
+
+def test_an_encoder_that_scores_pairs_is_refined_by_jensen_shannon():
+    classifier = DatalessClassifier(LABELS, encoder=SharedWords()).fit(TEXTS)
+    assert classifier.distance_ == "jensen-shannon"
+    scores = SharedWords().score(TEXTS, LABELS).astype(np.float64)
+    points = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    expected = refine(points.astype(np.float32), distance="jensen-shannon")
+    np.testing.assert_array_equal(classifier.refinement_.predictions, expected.predictions)
+    np.testing.assert_allclose(classifier.centroids_, expected.centroids, atol=1e-6)
+    np.testing.assert_array_equal(
+        classifier.predict(TEXTS), classifier.classes_[expected.predictions]
+    )
+    assert classifier.predict_proba(NEW).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_scores_of_several_phrases_are_averaged():
+    labels = {"sports": ["football", "tennis"], "business": ["money", "shares"]}
+    classifier = DatalessClassifier(labels, encoder=SharedWords(), method="none").fit(TEXTS)
+    scores = SharedWords().score(TEXTS, ["football", "tennis", "money", "shares"])
+    means = scores.reshape(-1, 2, 2).mean(axis=2)
+    np.testing.assert_array_equal(classifier.refinement_.predictions, means.argmax(axis=1))
+
+
+def test_a_scorer_of_pairs_is_saved_and_loaded(tmp_path):
+    classifier = DatalessClassifier(LABELS, encoder=SharedWords(), template="About {}").fit(TEXTS)
+    classifier.save(tmp_path / "model")
+    again = DatalessClassifier.load(tmp_path / "model", encoder=SharedWords())
+    assert again.distance_ == "jensen-shannon"
+    np.testing.assert_array_equal(again.predict_proba(NEW), classifier.predict_proba(NEW))
+
+
+def test_a_scorer_of_pairs_has_no_vectors_to_compare():
+    with pytest.raises(ArrayError, match="'cosine' compares vectors, and this encoder gives"):
+        DatalessClassifier(LABELS, encoder=SharedWords(), distance="cosine").fit(TEXTS)
+
+
+class Counting(HashingEncoder):
+    """Remembers how many texts it was given."""
+
+    fingerprint = "counting"
+    given = 0
+
+    def encode(self, texts):
+        self.given += len(texts)
+        return super().encode(texts)
+
+
+def test_with_a_cache_no_text_is_encoded_twice(tmp_path):
+    first, second = Counting(), Counting()
+    plain = DatalessClassifier(LABELS, encoder=Counting()).fit(TEXTS)
+    once = DatalessClassifier(LABELS, encoder=first, cache=tmp_path / "vectors").fit(TEXTS)
+    again = DatalessClassifier(LABELS, encoder=second, cache=tmp_path / "vectors").fit(TEXTS)
+    for each in (once, again):
+        np.testing.assert_array_equal(each.refinement_.scores, plain.refinement_.scores)
+    assert (first.given, second.given) == (len(TEXTS) + len(LABELS), 0)
+    again.predict(TEXTS[:4] + NEW)
+    assert second.given == len(NEW)
+
+
+def test_a_loaded_model_may_have_a_cache_of_its_own(tmp_path):
+    DatalessClassifier(LABELS, encoder=Counting()).fit(TEXTS).save(tmp_path / "model")
+    encoder = Counting()
+    for _ in range(2):
+        model = DatalessClassifier.load(
+            tmp_path / "model", encoder=encoder, cache=tmp_path / "vectors"
+        )
+        model.predict(NEW)
+    assert encoder.given == len(NEW)
+
+
+def test_scores_of_labels_are_cached_by_label(tmp_path):
+    for labels in (LABELS, LABELS[::-1], LABELS):
+        cached = DatalessClassifier(labels, encoder=SharedWords(), cache=tmp_path).fit(TEXTS)
+        plain = DatalessClassifier(labels, encoder=SharedWords()).fit(TEXTS)
+        np.testing.assert_array_equal(cached.refinement_.scores, plain.refinement_.scores)

@@ -16,7 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ulr.encoders import (
+    AnyEncoder,
+    CachedEncoder,
     Encoder,
+    LabelScores,
     OnTexts,
     encode_batches,
     encode_texts,
@@ -47,18 +50,23 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     method
         ``ulr`` refines the labels on the texts as the paper does; ``none`` takes the nearest.
     distance
-        ``cosine``, ``l2`` or ``dot``.
+        ``cosine``, ``l2`` or ``dot``; ``jensen-shannon`` for an encoder that scores every label
+        with every text. ``auto`` is that for such an encoder, and ``cosine`` for the others.
     template
         A sentence with ``{}`` in it that is put around every phrase before it is encoded.
     max_iterations
         Most passes over the texts.
     threads
         Threads of the refinement; None for every core.
+    cache
+        A folder to keep the vectors of texts in, so that no text is encoded twice.
 
     Attributes
     ----------
     classes_
         Names of the labels, in the order given.
+    distance_
+        The distance in use.
     refinement_
         The `Refinement` of the fitted texts.
     centroids_
@@ -69,6 +77,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The typical lead of the nearest label over the next; see `predict_proba`.
     encoder_
         The encoder in use.
+    text_encoder_
+        What texts go through: that encoder, or its scores of the labels, behind the cache.
 
     Examples
     --------
@@ -83,12 +93,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         labels: Any,
         *,
-        encoder: str | Encoder = "static",
+        encoder: str | AnyEncoder = "static",
         method: str = "ulr",
-        distance: str = "cosine",
+        distance: str = "auto",
         template: str | None = None,
         max_iterations: int = 100,
         threads: int | None = None,
+        cache: str | Path | None = None,
     ) -> None:
         self.labels = labels
         self.encoder = encoder
@@ -97,6 +108,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.template = template
         self.max_iterations = max_iterations
         self.threads = threads
+        self.cache = cache
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,17 +150,16 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on_pass
             Called after every pass of the refinement.
         """
-        check_choices(self.distance, self.method)
-        if self.distance == "jensen-shannon":
-            raise ArrayError(
-                "distance 'jensen-shannon' compares probabilities of labels, which encoders of "
-                "texts do not give; use cosine, l2 or dot."
-            )
+        check_choices("cosine" if self.distance == "auto" else self.distance, self.method)
         label_set = as_label_set(self.labels)
         encoder = load_encoder(self.encoder)
-        anchors = label_vectors(encoder, label_set, self.template)
+        distance = self._distance_for(encoder)
+        text_encoder = self._text_encoder(encoder, label_set)
+        anchors = None  # for Jensen-Shannon: certainty of each label
+        if distance != "jensen-shannon":
+            anchors = label_vectors(text_encoder, label_set, self.template)
         known = None if y is None else _known_labels(y, label_set)
-        documents = encode_batches(encoder, batches, on_texts)
+        documents = encode_batches(text_encoder, batches, on_texts)
         if known is not None and len(known) != len(documents):
             raise LabelError(
                 f"y must have one label a text, None (or -1) where it is unknown; got "
@@ -157,14 +168,15 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refinement = refine(
             documents,
             anchors,
-            distance=self.distance,
+            distance=distance,
             method=self.method,
             known=known,
             max_iterations=self.max_iterations,
             threads=self.threads,
             on_pass=on_pass,
         )
-        self.encoder_ = encoder
+        self.encoder_, self.text_encoder_ = encoder, text_encoder
+        self.distance_ = distance
         self.label_set_ = label_set
         self.classes_ = np.array(label_set.names)
         self.refinement_ = refinement
@@ -172,6 +184,29 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = refinement.n_iterations
         self.temperature_ = typical_lead(refinement.scores)
         return self
+
+    def _distance_for(self, encoder: AnyEncoder) -> str:
+        """The distance to use, if it is one for what the encoder gives."""
+        pairs = not isinstance(encoder, Encoder)
+        if self.distance == "auto":
+            return "jensen-shannon" if pairs else "cosine"
+        if pairs and self.distance != "jensen-shannon":
+            raise ArrayError(
+                f"distance {self.distance!r} compares vectors, and this encoder gives "
+                "probabilities of labels; use jensen-shannon or auto."
+            )
+        if not pairs and self.distance == "jensen-shannon":
+            raise ArrayError(
+                "distance 'jensen-shannon' compares probabilities of labels, which encoders of "
+                "texts do not give; use cosine, l2 or dot."
+            )
+        return self.distance
+
+    def _text_encoder(self, encoder: AnyEncoder, label_set: LabelSet) -> Encoder:
+        """What texts go through to become points."""
+        if not isinstance(encoder, Encoder):
+            encoder = LabelScores(encoder, label_set.phrases(self.template))
+        return encoder if self.cache is None else CachedEncoder(encoder, self.cache)
 
     def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[np.str_]:
         """The labels of the texts that the labels are refined on."""
@@ -203,8 +238,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def nearest(self, texts: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Index into `classes_` and scores, (n_texts, n_labels), of each text."""
         check_is_fitted(self)
-        vectors = encode_texts(self.encoder_, as_texts(texts))
-        return nearest(vectors, self.centroids_, distance=self.distance, threads=self.threads)
+        vectors = encode_texts(self.text_encoder_, as_texts(texts))
+        return nearest(vectors, self.centroids_, distance=self.distance_, threads=self.threads)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write what `predict` needs to a folder: JSON and safetensors, whole or not at all."""
@@ -233,7 +268,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     @classmethod
-    def load(cls, path: str | Path, *, encoder: Encoder | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        encoder: AnyEncoder | None = None,
+        cache: str | Path | None = None,
+    ) -> Self:
         """Read a saved model.
 
         Parameters
@@ -242,6 +283,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The folder that `save` wrote.
         encoder
             The encoder object, if the model was fitted with one rather than with a name.
+        cache
+            A folder to keep the vectors of texts in.
         """
         folder = Path(path)
         settings = _read_settings(folder)
@@ -262,6 +305,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 distance=settings["distance"],
                 template=settings["template"],
                 max_iterations=settings["max_iterations"],
+                cache=cache,
             )
             model.encoder_ = load_encoder(model.encoder)
             found = fingerprint(model.encoder_)
@@ -278,6 +322,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{folder} is damaged: {_SETTINGS} names {len(labels)} labels, {_ARRAYS} "
                     f"holds {len(model.centroids_)}."
                 )
+            model.distance_ = model._distance_for(model.encoder_)
+            model.text_encoder_ = model._text_encoder(model.encoder_, labels)
             model.n_iter_ = settings["n_iter"]
             model.temperature_ = settings["temperature"]
         except (KeyError, TypeError, OSError, SafetensorError) as error:

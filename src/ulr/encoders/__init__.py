@@ -1,5 +1,7 @@
 """Texts to vectors: one file a kind of encoder, and `load_encoder` to get one by name."""
 
+from ulr.encoders.cache import CachedEncoder
+from ulr.encoders.cross import CrossEncoder, LabelScores, PairScorer
 from ulr.encoders.onnx import OnnxEncoder
 from ulr.encoders.protocol import (
     Encoder,
@@ -9,16 +11,25 @@ from ulr.encoders.protocol import (
     fingerprint,
     in_batches,
 )
-from ulr.encoders.registry import ENCODERS, EncoderKind, load_encoder
+from ulr.encoders.registry import ENCODERS, AnyEncoder, EncoderKind, load_encoder
 from ulr.encoders.static import StaticEncoder
+from ulr.encoders.transformer import TransformerEncoder
+from ulr.encoders.words import WordEncoder
 
 __all__ = [
     "ENCODERS",
+    "AnyEncoder",
+    "CachedEncoder",
+    "CrossEncoder",
     "Encoder",
     "EncoderKind",
+    "LabelScores",
     "OnTexts",
     "OnnxEncoder",
+    "PairScorer",
     "StaticEncoder",
+    "TransformerEncoder",
+    "WordEncoder",
     "encode_batches",
     "encode_texts",
     "fingerprint",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from ulr.encoders.lengths import alike_in_length
 from ulr.encoders.tokens import whole_characters
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
@@ -136,7 +136,7 @@ class OnnxEncoder:
             encoded = self._tokenizer.encode_batch([whole_characters(text) for text in texts])
         self.truncated += sum(bool(each.overflowing) for each in encoded)
         vectors: NDArray[np.float32] | None = None
-        for places in _alike_in_length([len(each.ids) for each in encoded]):
+        for places in alike_in_length([len(each.ids) for each in encoded], _TOKENS_AT_A_TIME):
             means = self._means([encoded[place] for place in places])
             if vectors is None:
                 vectors = np.empty((len(texts), means.shape[1]), dtype=np.float32)
@@ -156,18 +156,6 @@ class OnnxEncoder:
         states = self._session.run(None, {name: given[name] for name in self._inputs})[0]
         sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
         return sums / np.linalg.norm(sums, axis=1, keepdims=True)
-
-
-def _alike_in_length(lengths: list[int]) -> Iterator[NDArray[np.intp]]:
-    """Places of texts, those of like length together, as many as make up a batch of tokens."""
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order) and lengths[order[end]] * (end + 1 - start) <= _TOKENS_AT_A_TIME:
-            end += 1
-        yield order[start:end]
-        start = end
 
 
 class _MiniLM(OnnxEncoder):

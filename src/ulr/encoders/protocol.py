@@ -104,7 +104,7 @@ def checked_vectors(
     return vectors.astype(np.float32, copy=False)
 
 
-def fingerprint(encoder: Encoder) -> str:
+def fingerprint(encoder: object) -> str:
     """What tells an encoder from others whose vectors cannot be compared with its own.
 
     Encoders of this package have a `fingerprint`; others are known by their class alone.

@@ -5,89 +5,151 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TypeAlias
 
-from ulr.encoders import onnx, static
+from ulr.encoders import onnx, static, words
+from ulr.encoders.cross import CrossEncoder, PairScorer
 from ulr.encoders.protocol import Encoder
+from ulr.encoders.transformer import TransformerEncoder
 from ulr.encoders.weights import PackagedFile
 from ulr.errors import EncoderError
+
+AnyEncoder: TypeAlias = Encoder | PairScorer
+OnProgress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """An encoder that can be asked for by name.
+    """A kind of encoder that can be asked for by name.
 
     Attributes
     ----------
-    load
-        Makes one.
     about
         What it is, in a few words.
-    n_dims
-        Dimensions of its vectors.
-    megabytes
-        Size of its weights.
-    licence
-        Of its weights.
-    files
-        The packaged files it needs.
-    modules
-        Modules it needs.
+    load
+        Makes the one that comes in a package; None where there is none.
+    load_from
+        Makes one of what follows the name and a colon; None where nothing may follow.
+    follows
+        What that is.
+    prepares
+        Whether that is prepared first, which may take a while; `load_from` takes `on_progress`
+        then.
+    n_dims, megabytes, licence
+        Of the packaged weights.
+    files, modules
+        The packaged files and the modules it needs.
+    extra
+        The extra of this package that brings them.
     """
 
-    load: Callable[[], Encoder]
     about: str
-    n_dims: int
-    megabytes: int
-    licence: str
-    files: tuple[PackagedFile, ...]
+    load: Callable[[], AnyEncoder] | None = None
+    load_from: Callable[..., AnyEncoder] | None = None
+    follows: str = ""
+    prepares: bool = False
+    n_dims: int | None = None
+    megabytes: int | None = None
+    licence: str | None = None
+    files: tuple[PackagedFile, ...] = ()
     modules: tuple[str, ...] = ()
+    extra: str | None = None
 
     @property
     def installed(self) -> bool:
-        """Whether it can be loaded."""
+        """Whether it can be loaded, the packaged one where there is one."""
         there = all(find_spec(module) is not None for module in self.modules)
         return there and all(file.installed() for file in self.files)
 
     @property
-    def install(self) -> str:
-        """The command that installs it."""
-        return self.files[0].install
+    def install(self) -> str | None:
+        """The command that installs it; None where there is nothing to install."""
+        if self.extra is None:
+            return self.files[0].install if self.files else None
+        return f"pip install 'ulr[{self.extra}]'"
+
+    def ways(self, name: str) -> tuple[str, ...]:
+        """How it can be asked for by its name."""
+        bare = (name,) if self.load else ()
+        return (*bare, f"{name}:{self.follows}") if self.load_from else bare
 
 
 ENCODERS: dict[str, EncoderKind] = {
     "static": EncoderKind(
-        static.StaticEncoder.embedded,
-        "averaged token vectors; fast, the default",
-        256,
-        16,
-        "MIT",
-        static.FILES,
+        "averaged token vectors, the default and the fastest; or a model2vec folder",
+        load=static.StaticEncoder.embedded,
+        load_from=static.StaticEncoder.from_folder,
+        follows="FOLDER_OR_NAME",
+        n_dims=256,
+        megabytes=16,
+        licence="MIT",
+        files=static.FILES,
     ),
     "minilm": EncoderKind(
-        onnx.OnnxEncoder.minilm,
-        "all-MiniLM-L6-v2; slower and better",
-        384,
-        23,
-        "Apache-2.0",
-        onnx.FILES,
-        ("onnxruntime",),
+        "all-MiniLM-L6-v2 on onnxruntime, slower and better; or a folder with model.onnx",
+        load=onnx.OnnxEncoder.minilm,
+        load_from=onnx.OnnxEncoder.from_folder,
+        follows="FOLDER_OR_NAME",
+        n_dims=384,
+        megabytes=23,
+        licence="Apache-2.0",
+        files=onnx.FILES,
+        modules=("onnxruntime",),
+        extra="minilm",
+    ),
+    "glove": EncoderKind(
+        "averaged word vectors: GloVe 6B, or any GloVe, word2vec or fastText file of text",
+        load=words.WordEncoder.packaged,
+        load_from=words.WordEncoder.from_file,
+        follows="FILE",
+        prepares=True,
+        n_dims=50,
+        megabytes=80,
+        licence="PDDL",
+        files=words.FILES,
+        extra="glove",
+    ),
+    "hf": EncoderKind(
+        "any Hugging Face encoder, its hidden states averaged",
+        load_from=TransformerEncoder,
+        follows="FOLDER_OR_NAME",
+        modules=("torch", "transformers"),
+        extra="torch",
+    ),
+    "cross": EncoderKind(
+        "a Hugging Face model that scores every label with every text",
+        load_from=CrossEncoder,
+        follows="FOLDER_OR_NAME",
+        modules=("torch", "transformers"),
+        extra="torch",
     ),
 }
 
 
-def load_encoder(spec: str | Encoder) -> Encoder:
+def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) -> AnyEncoder:
     """An encoder by its name, or the given one if it already is an encoder.
 
     Parameters
     ----------
     spec
-        A name out of `ENCODERS`, or any object with ``encode(list of str) -> array``.
+        A name out of `ENCODERS`, perhaps with a colon and a file, folder or model name behind it;
+        or any object with ``encode(list of str) -> array``.
+    on_progress
+        Called while a file is prepared, as only some kinds need, with the bytes of it that are
+        done and their number in all.
     """
     if isinstance(spec, str):
-        if spec not in ENCODERS:
-            raise EncoderError(f"encoder must be one of {', '.join(ENCODERS)}; got {spec!r}.")
-        return ENCODERS[spec].load()
-    if isinstance(spec, type) or not isinstance(spec, Encoder):
+        name, colon, rest = spec.partition(":")
+        kind = ENCODERS.get(name)
+        ways = [way for each, known in ENCODERS.items() for way in known.ways(each)]
+        if kind is None:
+            raise EncoderError(f"encoder must be one of {', '.join(ways)}; got {spec!r}.")
+        if not colon and kind.load is not None:
+            return kind.load()
+        if rest and kind.load_from is not None:
+            return kind.load_from(rest, **({"on_progress": on_progress} if kind.prepares else {}))
+        raise EncoderError(f"encoder must be {' or '.join(kind.ways(name))}; got {spec!r}.")
+    if isinstance(spec, type) or not isinstance(spec, Encoder | PairScorer):
         raise EncoderError(
             f"an encoder is a name or an object with encode(list of str) -> array; got {spec!r}."
         )

@@ -83,6 +83,7 @@ class JobReport:
     iterations: int | None = None
     kept_iteration: int | None = None
     converged: bool | None = None
+    unknown_documents: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""

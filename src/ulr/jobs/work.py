@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.classifier import DatalessClassifier
-from ulr.encoders import Encoder
 from ulr.errors import LabelError, TableError
 from ulr.files import refuse_existing
 from ulr.jobs.told import (
@@ -76,12 +75,13 @@ def classify_file(
         _confidence(classifier, refinement.predictions, refinement.scores),
         refinement.unrefined,
     )
-    report = job.finish(outcome, _difference(_truncated(classifier.encoder_), cut_before))
+    report = job.finish(outcome, _difference(_truncated(classifier.text_encoder_), cut_before))
     return replace(
         report,
         iterations=refinement.n_iterations,
         kept_iteration=refinement.kept,
         converged=refinement.converged,
+        unknown_documents=max(0, refinement.n_zero_documents - report.empty_documents),
     )
 
 
@@ -94,7 +94,7 @@ def predict_file(
 ) -> JobReport:
     """Classify a table's documents with a fitted classifier; as `classify_file`."""
     job = _Job(source, columns, output, listener, ["label", "confidence"])
-    cut_before = _truncated(classifier.encoder_)
+    cut_before = _truncated(classifier.text_encoder_)
     job.listener.stage("Encoding", job.n_rows)
     predictions, confidence = [], []
     for texts in job.texts():
@@ -105,7 +105,7 @@ def predict_file(
     outcome = _Outcome(
         classifier.classes_, np.concatenate(predictions), np.concatenate(confidence), None
     )
-    return job.finish(outcome, _difference(_truncated(classifier.encoder_), cut_before))
+    return job.finish(outcome, _difference(_truncated(classifier.text_encoder_), cut_before))
 
 
 def evaluate_file(
@@ -315,7 +315,7 @@ def _excerpt(text: str) -> str:
     return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1].rstrip() + "…"
 
 
-def _truncated(encoder: Encoder) -> int | None:
+def _truncated(encoder: object) -> int | None:
     """How many texts an encoder has cut, if it says."""
     return getattr(encoder, "truncated", None)
 
