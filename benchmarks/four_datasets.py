@@ -1,6 +1,8 @@
 """Accuracy by name and refined on the paper's four datasets, as a Markdown table.
 
     python benchmarks/four_datasets.py --data DIR
+    python benchmarks/four_datasets.py --data DIR --encoder static --encoder glove
+        --distance cosine --distance l2 [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds agnews/test.csv, dbpedia14/test_7600.jsonl,
 yahoo/test_4798.jsonl and 20newsgroups/test.jsonl. Label names are the paper's, in examples/paper.
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import re
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +67,9 @@ def without_headers(posts: Path, folder: Path) -> Path:
     return plain
 
 
-def measure(dataset: Dataset, data: Path, encoder: str, distance: str) -> EvaluationReport:
+def measure(
+    dataset: Dataset, data: Path, encoder: str, distance: str, cache: str | None = None
+) -> EvaluationReport:
     """Classify one dataset and compare with its truth."""
     with tempfile.TemporaryDirectory() as folder:
         path = data / dataset.file
@@ -72,27 +77,20 @@ def measure(dataset: Dataset, data: Path, encoder: str, distance: str) -> Evalua
             path = without_headers(path, Path(folder))
         with open_table(str(path), TableFormat(header=dataset.header)) as source:
             classifier = DatalessClassifier(
-                read_labels(LABELS / dataset.labels), encoder=encoder, distance=distance
+                read_labels(LABELS / dataset.labels),
+                encoder=encoder,
+                distance=distance,
+                cache=cache,
             )
             return evaluate_file(source, dataset.columns, dataset.truth, classifier)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument(
-        "--data", default=os.environ.get("ULR_DATA"), required="ULR_DATA" not in os.environ
-    )
-    parser.add_argument("--encoder", default="static")
-    parser.add_argument("--distance", default="cosine")
-    options = parser.parse_args()
+def in_detail(data: Path, encoder: str, distance: str, cache: str | None) -> str:
+    """A row a dataset."""
     columns = ("dataset", "documents", "by name", "refined", "macro-F1 by name", "macro-F1 refined")
-    print(f"| {' | '.join(columns)} | passes | seconds |")
-    print("|---" * (len(columns) + 2) + "|")
+    lines = [f"| {' | '.join(columns)} | passes | seconds |", "|---" * (len(columns) + 2) + "|"]
     for dataset in DATASETS:
-        report = measure(dataset, Path(options.data), options.encoder, options.distance)
+        report = measure(dataset, data, encoder, distance, cache)
         figures = (
             report.before.accuracy,
             report.after.accuracy,
@@ -100,10 +98,56 @@ def main() -> None:
             report.after.macro_f1,
         )
         cells = " | ".join(f"{100 * figure:.1f}" for figure in figures)
-        print(
+        lines.append(
             f"| {dataset.name} | {report.job.documents:,} ({dataset.share}) | {cells} | "
             f"{report.job.iterations} | {report.job.seconds:.1f} |"
         )
+    return "\n".join(lines)
+
+
+def side_by_side(data: Path, encoders: list[str], distances: list[str], cache: str | None) -> str:
+    """A row an encoder and distance: accuracy by name and refined, a column a dataset."""
+    lines = [
+        f"| encoder | distance | {' | '.join(dataset.name for dataset in DATASETS)} |",
+        "|---" * (len(DATASETS) + 2) + "|",
+    ]
+    for encoder in encoders:
+        for distance in distances:
+            cells = []
+            for dataset in DATASETS:
+                report = measure(dataset, data, encoder, distance, cache)
+                before, after = report.before.accuracy, report.after.accuracy
+                cells.append(f"{100 * before:.1f} → {100 * after:.1f}")
+            name, _, rest = encoder.partition(":")
+            shown = f"{name}:{Path(rest).name}" if rest else name
+            lines.append(f"| `{shown}` | {distance} | {' | '.join(cells)} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table, and put it into a page where asked."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    default = os.environ.get("ULR_DATA")
+    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
+    parser.add_argument("--distance", action="append", help="cosine by default; may be repeated")
+    parser.add_argument("--cache", help="folder to keep vectors in")
+    parser.add_argument("--write", type=Path, help="Markdown page to put the table into")
+    parser.add_argument("--part", default="encoders", help="which part of that page to replace")
+    options = parser.parse_args()
+    encoders, distances = options.encoder or ["static"], options.distance or ["cosine"]
+    if len(encoders) == len(distances) == 1:
+        report = in_detail(options.data, encoders[0], distances[0], options.cache)
+    else:
+        report = side_by_side(options.data, encoders, distances, options.cache)
+    print(report)
+    if options.write:
+        from report import replace_part
+
+        replace_part(options.write, options.part, report)
 
 
 if __name__ == "__main__":

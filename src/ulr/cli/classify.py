@@ -16,9 +16,11 @@ def classify(
     output: options.OutputFile = None,
     text_column: options.TextColumns = None,
     method: options.Method = "ulr",
-    distance: options.Distance = "cosine",
+    distance: options.Distance = "auto",
     encoder: options.Encoder = "static",
     template: options.Template = None,
+    expand: options.Expand = None,
+    cache: options.Cache = None,
     save_model: Annotated[
         str | None,
         typer.Option("--save-model", help="Folder to keep the classifier in, for 'ulr predict'."),
@@ -49,17 +51,22 @@ def classify(
         raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
         from ulr.classifier import DatalessClassifier, refuse_to_save
+        from ulr.encoders import load_encoder
         from ulr.jobs import Output, classify_file, text_columns
-        from ulr.labels import labels_from_argument
         from ulr.tables import open_table
 
         if save_model is not None:
             refuse_to_save(save_model, force)
-        label_set = labels_from_argument(labels)
+        label_set = options.label_set(labels, expand)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:
             classifier = DatalessClassifier(
-                label_set, encoder=encoder, method=method, distance=distance, template=template
+                label_set,
+                encoder=load_encoder(encoder, progress.preparing),
+                method=method,
+                distance=distance,
+                template=template,
+                cache=cache,
             )
             report = classify_file(
                 source,

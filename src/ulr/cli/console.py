@@ -27,6 +27,7 @@ from ulr.errors import UlrError
 
 if TYPE_CHECKING:
     from ulr.encoders import EncoderKind
+    from ulr.encoders.cache import CacheEntry
     from ulr.jobs import EvaluationReport, JobReport, ShownDocument
     from ulr.metrics import Evaluation
     from ulr.refine import Pass
@@ -94,6 +95,15 @@ class ProgressBar:
             self._progress.update(self._task, total=self._done, completed=self._done)
         self._done = 0
         self._task = self._progress.add_task(name, total=total, note="documents")
+
+    def preparing(self, done: int, total: int) -> None:
+        """A file that an encoder needs is being read."""
+        if self._task is None:
+            self.stage("Preparing", total)
+        if self._task is not None:
+            self._done = done
+            note = f"bytes, {done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
+            self._progress.update(self._task, completed=done, note=note)
 
     def advance(self, documents: int) -> None:
         """Move the bar, and say how fast."""
@@ -175,9 +185,25 @@ def print_encoders(kinds: dict[str, EncoderKind]) -> None:
         table.add_column(name, justify="right" if name in ("dims", "MB") else "left")
     for name, kind in kinds.items():
         there = "yes" if kind.installed else kind.install
-        figures = f"{kind.n_dims:,}", f"{kind.megabytes:,}"
-        table.add_row(name, *figures, kind.licence, there, kind.about)
+        figures = (f"{figure:,}" if figure else "" for figure in (kind.n_dims, kind.megabytes))
+        ways = "\n".join(kind.ways(name))
+        table.add_row(ways, *figures, kind.licence, there, kind.about)
     _console().print(table)
+
+
+def print_cache(entries: list[CacheEntry], cleared: bool) -> None:
+    """What a cache holds, or held, for people."""
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in ("texts", "dims", "MB", "damaged MB", "encoder"):
+        table.add_column(name, justify="left" if name == "encoder" else "right")
+    for entry in entries:
+        figures = f"{entry.megabytes:,.1f}", f"{entry.damaged_megabytes:,.1f}"
+        table.add_row(
+            f"{entry.texts:,}", str(entry.dimensions or ""), *figures, Text(entry.encoder)
+        )
+    _console().print(table if entries else "The cache is empty.")
+    if entries and cleared:
+        _console().print("All of it is removed.")
 
 
 def _console() -> Console:
@@ -199,6 +225,8 @@ def _headline(report: JobReport) -> str:
     parts.append(f"{report.seconds:.1f} s")
     if report.empty_documents:
         parts.append(f"{report.empty_documents:,} empty")
+    if report.unknown_documents:
+        parts.append(f"{report.unknown_documents:,} without a word that the encoder knows")
     if report.truncated_documents:
         parts.append(f"{report.truncated_documents:,} cut to the encoder's limit")
     return "; ".join(parts) + "."

@@ -14,6 +14,10 @@ def encoders(json: options.Json = False) -> None:
     ulr encoders
 
     ulr classify news.csv -l "world, sports" --encoder minilm -o labelled.csv
+
+    ulr classify news.csv -l "world, sports" --encoder glove:glove.840B.300d.zip -o labelled.csv
+
+    ulr classify news.csv -l "world, sports" --encoder hf:roberta-base -o labelled.csv
     """
     with plain_errors():
         from ulr.encoders import ENCODERS
@@ -22,6 +26,7 @@ def encoders(json: options.Json = False) -> None:
             print_json(
                 {
                     name: {
+                        "ways": list(kind.ways(name)),
                         "about": kind.about,
                         "dimensions": kind.n_dims,
                         "megabytes": kind.megabytes,

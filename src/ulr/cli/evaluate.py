@@ -23,9 +23,11 @@ def evaluate(
     ],
     text_column: options.TextColumns = None,
     method: options.Method = "ulr",
-    distance: options.Distance = "cosine",
+    distance: options.Distance = "auto",
     encoder: options.Encoder = "static",
     template: options.Template = None,
+    expand: options.Expand = None,
+    cache: options.Cache = None,
     json: options.Json = False,
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
@@ -45,15 +47,20 @@ def evaluate(
     """
     with plain_errors():
         from ulr.classifier import DatalessClassifier
+        from ulr.encoders import load_encoder
         from ulr.jobs import evaluate_file, text_columns
-        from ulr.labels import labels_from_argument
         from ulr.tables import open_table
 
-        label_set = labels_from_argument(labels)
+        label_set = options.label_set(labels, expand)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:
             classifier = DatalessClassifier(
-                label_set, encoder=encoder, method=method, distance=distance, template=template
+                label_set,
+                encoder=load_encoder(encoder, progress.preparing),
+                method=method,
+                distance=distance,
+                template=template,
+                cache=cache,
             )
             report = evaluate_file(
                 source, text_columns(source, text_column or []), truth, classifier, progress

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ulr.tables import TableFormat
+
+if TYPE_CHECKING:
+    from ulr.labels import LabelSet
 
 File = Annotated[
     str,
@@ -42,7 +46,29 @@ Method = Annotated[
     str,
     typer.Option("--method", help="'ulr' refines the labels on the texts; 'none' does not."),
 ]
-Distance = Annotated[str, typer.Option("--distance", help="'cosine', 'l2' or 'dot'.")]
+Distance = Annotated[
+    str,
+    typer.Option(
+        "--distance",
+        help="'cosine', 'l2' or 'dot'; 'jensen-shannon' for a cross encoder. 'auto' chooses.",
+    ),
+]
+Cache = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        help="Folder to keep vectors in, so that no text is encoded twice; see 'ulr cache'.",
+        show_default=False,
+    ),
+]
+Expand = Annotated[
+    str | None,
+    typer.Option(
+        "--expand",
+        help="'wordnet' adds each label's definition as a further phrase.",
+        show_default=False,
+    ),
+]
 Template = Annotated[
     str | None,
     typer.Option("--template", help="A sentence around every phrase: 'This text is about {}.'"),
@@ -70,6 +96,25 @@ Delimiter = Annotated[
 NoHeader = Annotated[
     bool, typer.Option("--no-header", help="The CSV has no header; its columns are c1, c2, …")
 ]
+
+
+def label_set(labels: str, expand: str | None) -> LabelSet:
+    """The labels, their definitions added where asked for."""
+    from ulr.errors import LabelError
+    from ulr.labels import labels_from_argument
+
+    given = labels_from_argument(labels)
+    if expand is None:
+        return given
+    if expand != "wordnet":
+        raise LabelError(f"--expand must be wordnet; got {expand!r}.")
+    from ulr.wordnet import WordNet, expand_labels
+
+    expansion = expand_labels(given, WordNet.find())
+    if expansion.without:
+        names = ", ".join(expansion.without)
+        print(f"WordNet has no definition of: {names}.", file=sys.stderr)
+    return expansion.labels
 
 
 def table_format(

@@ -20,6 +20,7 @@ def predict(
     text_column: options.TextColumns = None,
     prefix: options.Prefix = "ulr_",
     force: options.Force = False,
+    cache: options.Cache = None,
     json: options.Json = False,
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
@@ -41,7 +42,7 @@ def predict(
         from ulr.jobs import Output, predict_file, text_columns
         from ulr.tables import open_table
 
-        classifier = DatalessClassifier.load(model)
+        classifier = DatalessClassifier.load(model, cache=cache)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:
             report = predict_file(

@@ -1,0 +1,41 @@
+"""`ulr cache`: what a cache of vectors holds, and how to empty it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ulr.cli import options
+from ulr.cli.console import plain_errors, print_cache, print_json
+
+
+def cache(
+    folder: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="Folder given to --cache.", show_default=False),
+    ],
+    empty: Annotated[bool, typer.Option("--clear", help="Remove the vectors in it.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Show how many texts of which encoders a cache holds, every vector checked; or clear it.
+
+    [bold]Examples[/bold]
+
+    ulr classify news.csv -l "world, sports" --encoder minilm --cache vectors -o labelled.csv
+
+    ulr cache vectors
+
+    ulr cache vectors --clear
+    """
+    with plain_errors():
+        from ulr.encoders.cache import clear, look_into
+
+        entries = look_into(folder)
+        if empty:
+            clear(folder)
+        if json:
+            print_json({"cleared": empty, "encoders": [asdict(entry) for entry in entries]})
+        else:
+            print_cache(entries, cleared=empty)
