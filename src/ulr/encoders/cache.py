@@ -350,7 +350,6 @@ class _Index:
             found[same] = run.rows[places[same]]
         return found
 
-
     def forget(self, first: int, end: int) -> None:
         """Let go of the rows from one to before another."""
         for place, run in enumerate(self._runs):
