@@ -2,6 +2,7 @@
 
 from ulr.encoders.cache import CachedEncoder
 from ulr.encoders.cross import CrossEncoder, LabelScores, PairScorer
+from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.onnx import OnnxEncoder
 from ulr.encoders.protocol import (
     Encoder,
@@ -23,6 +24,7 @@ __all__ = [
     "CrossEncoder",
     "Encoder",
     "EncoderKind",
+    "EsaEncoder",
     "LabelScores",
     "OnTexts",
     "OnnxEncoder",

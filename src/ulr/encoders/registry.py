@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ulr.encoders import onnx, static, words
 from ulr.encoders.cross import CrossEncoder, PairScorer
+from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.protocol import Encoder
 from ulr.encoders.transformer import TransformerEncoder
 from ulr.encoders.weights import PackagedFile
@@ -122,6 +123,11 @@ ENCODERS: dict[str, EncoderKind] = {
         follows="FOLDER_OR_NAME",
         modules=("torch", "transformers"),
         extra="torch",
+    ),
+    "esa": EncoderKind(
+        "Explicit Semantic Analysis over your own corpus of titled articles",
+        load_from=EsaEncoder.from_file,
+        follows="FILE",
     ),
 }
 
