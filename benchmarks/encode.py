@@ -161,9 +161,7 @@ def main() -> None:
     parser.add_argument("--data", default=default, required=default is None, type=Path)
     parser.add_argument("--write", help="Markdown file whose encoder part is replaced")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument(
-        "--minilm", action="store_true", help="MiniLM, not the embedded one"
-    )
+    parser.add_argument("--minilm", action="store_true", help="MiniLM, not the embedded one")
     options = parser.parse_args()
     if options.minilm:
         lines = minilm(options.data, options.repeats)

@@ -30,11 +30,13 @@ from ulr.encoders import (
 from ulr.errors import ArrayError, LabelError, ModelError, TextError
 from ulr.files import refuse_existing, sha256, whole_folder
 from ulr.labels import Label, LabelSet, as_label_set
-from ulr.refine import OnPass, check_choices, nearest, refine
+from ulr.refine import Mixture, OnPass, calibrate, choose_method, nearest, refine
+from ulr.refine.calibration import typical_lead
 from ulr.refine.distances import unit_rows
 
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 _SETTINGS, _ARRAYS = "model.json", "centroids.safetensors"
+_OF_MIXTURE = ("centre", "slopes", "offsets")
 
 
 class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,7 +50,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder
         Name of an encoder, or any object with ``encode(list of str) -> array``.
     method
-        ``ulr`` refines the labels on the texts as the paper does; ``none`` takes the nearest.
+        ``mixture`` refines by clusters around the labels and a mixture of Gaussians, for
+        ``cosine``; ``ulr`` refines as the paper does; ``none`` takes the nearest label. ``auto``
+        is ``mixture`` for ``cosine`` and ``ulr`` for other distances.
+    prior
+        How large the labels are: ``estimate`` finds out, ``balanced`` takes them as equal, or the
+        proportion of each label, in order. Only for ``mixture``.
     distance
         ``cosine``, ``l2`` or ``dot``; ``jensen-shannon`` for an encoder that scores every label
         with every text. ``auto`` is that for such an encoder, and ``cosine`` for the others.
@@ -73,8 +80,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (n_labels, n_dims) what new texts are compared with.
     n_iter_
         Passes over the texts.
+    mixture_
+        What the refinement by mixture has learnt; None for other methods.
     temperature_
-        The typical lead of the nearest label over the next; see `predict_proba`.
+        What scores are divided by before they become probabilities; see `predict_proba`.
     encoder_
         The encoder in use.
     text_encoder_
@@ -94,8 +103,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: Any,
         *,
         encoder: str | AnyEncoder = "static",
-        method: str = "ulr",
+        method: str = "auto",
         distance: str = "auto",
+        prior: Any = "estimate",
         template: str | None = None,
         max_iterations: int = 100,
         threads: int | None = None,
@@ -105,6 +115,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
         self.method = method
         self.distance = distance
+        self.prior = prior
         self.template = template
         self.max_iterations = max_iterations
         self.threads = threads
@@ -150,7 +161,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on_pass
             Called after every pass of the refinement.
         """
-        check_choices("cosine" if self.distance == "auto" else self.distance, self.method)
+        choose_method(self.method, "cosine" if self.distance == "auto" else self.distance)
         label_set = as_label_set(self.labels)
         encoder = load_encoder(self.encoder)
         distance = self._distance_for(encoder)
@@ -165,16 +176,14 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y must have one label a text, None (or -1) where it is unknown; got "
                 f"{len(known)} for {len(documents)} texts."
             )
-        refinement = refine(
-            documents,
-            anchors,
-            distance=distance,
-            method=self.method,
-            known=known,
-            max_iterations=self.max_iterations,
-            threads=self.threads,
-            on_pass=on_pass,
-        )
+        settings: dict[str, Any] = {
+            "distance": distance,
+            "method": choose_method(self.method, distance),
+            "prior": self.prior,
+            "max_iterations": self.max_iterations,
+            "threads": self.threads,
+        }
+        refinement = refine(documents, anchors, known=known, on_pass=on_pass, **settings)
         self.encoder_, self.text_encoder_ = encoder, text_encoder
         self.distance_ = distance
         self.label_set_ = label_set
@@ -182,7 +191,11 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.refinement_ = refinement
         self.centroids_ = refinement.centroids
         self.n_iter_ = refinement.n_iterations
-        self.temperature_ = typical_lead(refinement.scores)
+        self.mixture_ = refinement.mixture
+        sharpness = 1.0 / typical_lead(refinement.scores)
+        if anchors is not None:
+            sharpness = calibrate(documents, anchors, refinement, known, **settings)
+        self.temperature_ = 1.0 / sharpness
         return self
 
     def _distance_for(self, encoder: AnyEncoder) -> str:
@@ -225,8 +238,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Softmax over the scores, (n_texts, n_labels); the rows add up to one.
 
-        Scores are divided by `temperature_`, so that a text whose label leads the next one by as
-        much as the fitted texts' labels do on average has odds of e to 1 between the two.
+        Scores are divided by `temperature_`, which is such that the mean probability of the
+        predicted labels of the fitted texts is as high as refinements on halves of the dimensions
+        agree; see `ulr.refine.calibration`.
         """
         return self.probabilities(self.nearest(texts)[1])
 
@@ -239,6 +253,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Index into `classes_` and scores, (n_texts, n_labels), of each text."""
         check_is_fitted(self)
         vectors = encode_texts(self.text_encoder_, as_texts(texts))
+        if self.mixture_ is not None:
+            return self.mixture_.decide(vectors, self.threads)
         return nearest(vectors, self.centroids_, distance=self.distance_, threads=self.threads)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -247,7 +263,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = Path(path)
         refuse_to_save(folder, overwrite)
         with whole_folder(folder) as partial:
-            save_file({"centroids": np.ascontiguousarray(self.centroids_)}, str(partial / _ARRAYS))
+            arrays = {"centroids": self.centroids_}
+            if self.mixture_ is not None:
+                arrays |= {name: getattr(self.mixture_, name) for name in _OF_MIXTURE}
+            save_file(
+                {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+                str(partial / _ARRAYS),
+            )
             settings = {
                 "format": _FORMAT_VERSION,
                 "labels": [
@@ -257,6 +279,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "encoder_fingerprint": fingerprint(self.encoder_),
                 "method": self.method,
                 "distance": self.distance,
+                "prior": self.prior
+                if isinstance(self.prior, str)
+                else list(map(float, self.prior)),
                 "template": self.template,
                 "max_iterations": int(self.max_iterations),
                 "n_iter": self.n_iter_,
@@ -303,6 +328,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 encoder=name if encoder is None else encoder,
                 method=settings["method"],
                 distance=settings["distance"],
+                prior=settings["prior"],
                 template=settings["template"],
                 max_iterations=settings["max_iterations"],
                 cache=cache,
@@ -316,7 +342,11 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             if sha256(folder / _ARRAYS) != settings["arrays_sha256"]:
                 raise ModelError(f"{folder / _ARRAYS} is damaged: its hash is not the saved one.")
-            model.centroids_ = load_file(str(folder / _ARRAYS))["centroids"]
+            arrays = load_file(str(folder / _ARRAYS))
+            model.centroids_ = arrays["centroids"]
+            model.mixture_ = None
+            if _OF_MIXTURE[0] in arrays:
+                model.mixture_ = Mixture(**{name: arrays[name] for name in _OF_MIXTURE})
             if len(model.centroids_) != len(labels):
                 raise ModelError(
                     f"{folder} is damaged: {_SETTINGS} names {len(labels)} labels, {_ARRAYS} "
@@ -376,13 +406,6 @@ def label_vectors(
             )
         rows.append(own[0] if len(own) == 1 else unit_rows(own.astype(np.float64)).mean(axis=0))
     return np.stack(rows).astype(np.float32)
-
-
-def typical_lead(scores: NDArray[np.float32]) -> float:
-    """The mean lead of the best score over the next; 1 where there is no lead at all."""
-    best = np.partition(scores, -2, axis=1)[:, -2:]
-    lead = float((best[:, 1] - best[:, 0]).mean(dtype=np.float64))
-    return lead if lead > 0 else 1.0
 
 
 def _missing(value: Any) -> bool:

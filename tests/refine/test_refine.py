@@ -1,6 +1,7 @@
 """The refinement by its properties, its variants by hand, and every error it can give."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from scipy.special import softmax
 
 from ulr.errors import ArrayError
 from ulr.refine import DISTANCES, nearest, refine
+
+# The paper's method is what these tests are about.
+refine = partial(refine, method="ulr")
 
 DISTANCE_NAMES = sorted(DISTANCES)
 
@@ -313,7 +317,7 @@ def with_value(array, value):
     ("message", "documents", "labels", "options"),
     [
         (r"distance must be one of cosine, l2, dot, .*; got 'cos'", GOOD, TWO, {"distance": "cos"}),
-        (r"method must be one of ulr, none; got 'magic'", GOOD, TWO, {"method": "magic"}),
+        (r"method must be one of auto, ulr, none, mixture; got 'x'", GOOD, TWO, {"method": "x"}),
         (r"start must be one of labels, random; got 'x'", GOOD, TWO, {"start": "x"}),
         (r"keep must be one of lowest, last; got 'best'", GOOD, TWO, {"keep": "best"}),
         (r"empty_cluster must be one of mean, previous", GOOD, TWO, {"empty_cluster": "zero"}),

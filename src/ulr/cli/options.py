@@ -44,7 +44,18 @@ Encoder = Annotated[
 ]
 Method = Annotated[
     str,
-    typer.Option("--method", help="'ulr' refines the labels on the texts; 'none' does not."),
+    typer.Option(
+        "--method",
+        help="'mixture' refines by clusters around the labels, with cosine; 'ulr' as the paper; "
+        "'none' not at all. 'auto' is 'mixture' where it can be.",
+    ),
+]
+Prior = Annotated[
+    str,
+    typer.Option(
+        "--prior",
+        help="How large the labels are: 'estimate', 'balanced', or proportions: '0.5, 0.3, 0.2'.",
+    ),
 ]
 Distance = Annotated[
     str,
@@ -115,6 +126,14 @@ def label_set(labels: str, expand: str | None) -> LabelSet:
         names = ", ".join(expansion.without)
         print(f"WordNet has no definition of: {names}.", file=sys.stderr)
     return expansion.labels
+
+
+def proportions(prior: str) -> str | list[float]:
+    """The prior as it was named, or the numbers in it."""
+    try:
+        return [float(part) for part in prior.split(",")]
+    except ValueError:
+        return prior
 
 
 def table_format(

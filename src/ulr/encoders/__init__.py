@@ -3,6 +3,7 @@
 from ulr.encoders.cache import CachedEncoder
 from ulr.encoders.cross import CrossEncoder, LabelScores, PairScorer
 from ulr.encoders.esa import EsaEncoder
+from ulr.encoders.joined import JoinedEncoder
 from ulr.encoders.onnx import OnnxEncoder
 from ulr.encoders.protocol import (
     Encoder,
@@ -25,6 +26,7 @@ __all__ = [
     "Encoder",
     "EncoderKind",
     "EsaEncoder",
+    "JoinedEncoder",
     "LabelScores",
     "OnTexts",
     "OnnxEncoder",

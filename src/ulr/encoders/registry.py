@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from typing import TypeAlias
 from ulr.encoders import onnx, static, words
 from ulr.encoders.cross import CrossEncoder, PairScorer
 from ulr.encoders.esa import EsaEncoder
+from ulr.encoders.joined import JoinedEncoder
 from ulr.encoders.protocol import Encoder
 from ulr.encoders.transformer import TransformerEncoder
 from ulr.encoders.weights import PackagedFile
@@ -139,24 +141,48 @@ def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) 
     ----------
     spec
         A name out of `ENCODERS`, perhaps with a colon and a file, folder or model name behind it;
-        or any object with ``encode(list of str) -> array``.
+        several with a plus between them, as in ``static+minilm`` or ``static+2*minilm``; or any
+        object with ``encode(list of str) -> array``.
     on_progress
         Called while a file is prepared, as only some kinds need, with the bytes of it that are
         done and their number in all.
     """
     if isinstance(spec, str):
-        name, colon, rest = spec.partition(":")
-        kind = ENCODERS.get(name)
-        ways = [way for each, known in ENCODERS.items() for way in known.ways(each)]
-        if kind is None:
-            raise EncoderError(f"encoder must be one of {', '.join(ways)}; got {spec!r}.")
-        if not colon and kind.load is not None:
-            return kind.load()
-        if rest and kind.load_from is not None:
-            return kind.load_from(rest, **({"on_progress": on_progress} if kind.prepares else {}))
-        raise EncoderError(f"encoder must be {' or '.join(kind.ways(name))}; got {spec!r}.")
+        parts = re.split(r"\+(?=(?:[\d.]+\*)?(?:" + "|".join(ENCODERS) + r")(?:[:+]|$))", spec)
+        if len(parts) > 1:
+            return _joined(parts, spec, on_progress)
+        return _load(spec, on_progress)
     if isinstance(spec, type) or not isinstance(spec, Encoder | PairScorer):
         raise EncoderError(
             f"an encoder is a name or an object with encode(list of str) -> array; got {spec!r}."
         )
     return spec
+
+
+def _load(spec: str, on_progress: OnProgress | None) -> AnyEncoder:
+    name, colon, rest = spec.partition(":")
+    kind = ENCODERS.get(name)
+    if kind is None:
+        ways = [way for each, known in ENCODERS.items() for way in known.ways(each)]
+        raise EncoderError(f"encoder must be one of {', '.join(ways)}; got {spec!r}.")
+    if not colon and kind.load is not None:
+        return kind.load()
+    if rest and kind.load_from is not None:
+        return kind.load_from(rest, **({"on_progress": on_progress} if kind.prepares else {}))
+    raise EncoderError(f"encoder must be {' or '.join(kind.ways(name))}; got {spec!r}.")
+
+
+def _joined(parts: list[str], spec: str, on_progress: OnProgress | None) -> JoinedEncoder:
+    """Encoders with a plus between them, each perhaps with a weight: ``static+2*minilm``."""
+    encoders, weights = [], []
+    for part in parts:
+        weight, star, name = part.rpartition("*") if part[:1].isdigit() else ("", "", part)
+        encoder = _load(name, on_progress)
+        if not isinstance(encoder, Encoder):
+            raise EncoderError(f"{name} scores pairs and has no vectors to join; got {spec!r}.")
+        encoders.append(encoder)
+        try:
+            weights.append(float(weight) if star else 1.0)
+        except ValueError:
+            raise EncoderError(f"{weight!r} is no weight of an encoder; got {spec!r}.") from None
+    return JoinedEncoder(encoders, weights)

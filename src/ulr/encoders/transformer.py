@@ -35,7 +35,7 @@ _WEIGHTS, _WEIGHTS_INDEX = "model.safetensors", "model.safetensors.index.json"
 _VOCABULARY = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "*.model")
 _FROM_HUB = ["*.json", *_VOCABULARY, _WEIGHTS, "model-*.safetensors"]
 _PRECISIONS = ("float32", "float16", "bfloat16")
-_TOKENS_AT_A_TIME = {"cpu": 4096, "cuda": 32768, "mps": 16384}
+_TOKENS_AT_A_TIME = {"cpu": 2048, "cuda": 32768, "mps": 16384}
 
 
 def mean_of_tokens(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -229,8 +229,10 @@ class Pretrained:
         self.tokenizer.no_truncation()
         self.truncation_side = tokenizer.truncation_side
         self._pad = tokenizer.pad_token_id or 0
+        self._inputs = ["input_ids", "attention_mask"]
         accepted = inspect.signature(self._model.forward).parameters
-        self._inputs = [each for each in tokenizer.model_input_names if each in accepted]
+        if "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in accepted:
+            self._inputs.append("token_type_ids")
         self.config = self._model.config
         self.fingerprint = f"{_combined(weights)} {_combined(vocabulary)}"
         self.tokens_at_a_time = tokens_at_a_time or _TOKENS_AT_A_TIME[self.device.type]

@@ -3,20 +3,24 @@
 Knows arrays and nothing of texts or files. Results are the same for any number of threads.
 """
 
+from ulr.refine.calibration import calibrate
 from ulr.refine.distances import DISTANCES
-from ulr.refine.door import METHODS, check_choices, nearest, refine, refine_many
+from ulr.refine.door import METHODS, choose_method, nearest, refine, refine_many
 from ulr.refine.matching import match_one_to_one
+from ulr.refine.mixture import Mixture
 from ulr.refine.points import Vectors
 from ulr.refine.result import OnPass, Pass, Refinement
 
 __all__ = [
     "DISTANCES",
     "METHODS",
+    "Mixture",
     "OnPass",
     "Pass",
     "Refinement",
     "Vectors",
-    "check_choices",
+    "calibrate",
+    "choose_method",
     "match_one_to_one",
     "nearest",
     "refine",

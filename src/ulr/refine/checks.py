@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -139,3 +139,24 @@ def known(
         raise ArrayError("every document is known; at least one must be -1 to be classified.")
     known[:n_documents] = labels
     return known
+
+
+def prior(given: Any, method: str, n_labels: int) -> str | Float:
+    """How large labels are, as shares that add up to one, or as one of the words for it."""
+    if isinstance(given, str):
+        choice("prior", given, {"estimate": None, "balanced": None})
+        if given == "balanced" and method == "ulr":
+            raise ArrayError("method 'ulr' has no prior; use method 'mixture' or leave it out.")
+        return given
+    if method != "mixture":
+        raise ArrayError(f"method {method!r} has no prior; use method 'mixture' or leave it out.")
+    try:
+        shares = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
+    if shares.shape != (n_labels,) or not (np.isfinite(shares) & (shares > 0)).all():
+        raise ArrayError(
+            "prior must be 'estimate', 'balanced' or a positive proportion for each of the "
+            f"{n_labels} labels; got {given!r}."
+        )
+    return shares / shares.sum()

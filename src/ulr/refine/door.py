@@ -15,6 +15,7 @@ from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Keep
 from ulr.refine.engines import Engine, choose_engine, run
 from ulr.refine.loop import Problem, Settings
 from ulr.refine.many import run_many
+from ulr.refine.mixture import refine_mixture
 from ulr.refine.points import Points, Vectors
 from ulr.refine.result import OnPass, Refinement
 from ulr.refine.survey import Survey, survey
@@ -27,6 +28,7 @@ def _unrefined(problem: Problem, settings: Settings, engine: Engine, survey: Sur
 METHODS: dict[str, Callable[[Problem, Settings, Engine, Survey], Refinement]] = {
     "ulr": run,
     "none": _unrefined,
+    "mixture": refine_mixture,
 }
 
 
@@ -35,7 +37,8 @@ def refine(
     labels: ArrayLike | int | None = None,
     *,
     distance: str = "cosine",
-    method: str = "ulr",
+    method: str = "auto",
+    prior: str | ArrayLike = "estimate",
     known: ArrayLike | None = None,
     extra_documents: ArrayLike | Vectors | None = None,
     extra_labels: ArrayLike | None = None,
@@ -43,7 +46,7 @@ def refine(
     seed: int = 0,
     max_iterations: int = 100,
     anchor_weight: float | None = None,
-    known_weight: float = 0.5,
+    known_weight: float | None = None,
     keep: Keep | None = None,
     empty_cluster: EmptyCluster | None = None,
     threads: int | None = None,
@@ -66,7 +69,12 @@ def refine(
     distance
         ``cosine``, ``l2`` (squared Euclidean), ``dot`` or ``jensen-shannon``.
     method
-        ``ulr`` refines as the paper does; ``none`` stops at the nearest label.
+        ``mixture`` makes clusters around the labels and then a mixture of Gaussians, for
+        ``cosine``; ``ulr`` refines as the paper does; ``none`` stops at the nearest label.
+        ``auto`` is ``mixture``, or ``ulr`` where something is asked for that only it has.
+    prior
+        How large the labels are: ``estimate`` finds out, ``balanced`` takes them as equal, or
+        (n_labels,) the proportions that are known. Only for ``mixture``.
     known
         (n_documents,) label index of the documents whose label is known, -1 for the others.
         These stay in their cluster, and their mean takes part in every update.
@@ -82,10 +90,12 @@ def refine(
     max_iterations
         Most passes over the documents, the first, unrefined one included.
     anchor_weight
-        Share of the label vector in an updated centroid; 0.5, and 0 with ``jensen-shannon``.
+        Share of the label vector in an updated centroid; 0.5, and 0 with ``jensen-shannon``. This
+        and the next three, like a random start, are the paper's own: only for ``ulr``.
     known_weight
-        Share of the known documents' mean in the rest of it, where there are any: with 0.5, a
-        centroid is 1/4 cluster mean, 1/4 mean of known documents and 1/2 label vector.
+        Share of the known documents' mean in the rest of it, where there are any: with 0.5, which
+        is the default, a centroid is 1/4 cluster mean, 1/4 mean of known documents and 1/2 label
+        vector.
     keep
         The answer is the iteration with the ``lowest`` objective, or the ``last`` (the default
         with ``jensen-shannon``).
@@ -112,8 +122,16 @@ def refine(
         When something given cannot be used; the message says what would be.
     """
     metric = checks.choice("distance", distance, DISTANCES)
-    solve = checks.choice("method", method, METHODS)
     checks.choice("start", start, {"labels": None, "random": None})
+    of_paper = {
+        "start='random'": start == "random",
+        "anchor_weight": anchor_weight is not None,
+        "known_weight": known_weight is not None,
+        "keep": keep is not None,
+        "empty_cluster": empty_cluster is not None,
+    }
+    method = choose_method(method, distance, [name for name, asked in of_paper.items() if asked])
+    solve = METHODS[method]
     checks.share("known_weight", known_weight)
     checks.positive("threads", threads)
     checks.positive("block_rows", block_rows)
@@ -124,7 +142,7 @@ def refine(
         anchor_weight=anchor_weight,
         keep=keep,
         empty_cluster=empty_cluster,
-        known_weight=known_weight,
+        known_weight=0.5 if known_weight is None else known_weight,
         random_start=start == "random",
         seed=seed,
         on_pass=on_pass,
@@ -145,6 +163,7 @@ def refine(
         raise ArrayError(
             f"n_documents={n_documents} should be >= n_labels={n_labels} for a random start."
         )
+    settings = replace(settings, prior=checks.prior(prior, method, len(anchors)))
     n_points = sum(part.shape[0] for part in parts)
     problem = Problem(
         points=Points(parts, metric, threads, block_rows, len(anchors) or n_labels),
@@ -164,7 +183,7 @@ def refine_many(
     label_sets: Sequence[ArrayLike],
     *,
     distance: str = "cosine",
-    method: str = "ulr",
+    method: str = "auto",
     max_iterations: int = 100,
     anchor_weight: float | None = None,
     keep: Keep | None = None,
@@ -190,8 +209,10 @@ def refine_many(
     Refinement
         Of each set, in order.
     """
-    check_choices(distance, method)
-    metric = DISTANCES[distance]
+    metric = checks.choice("distance", distance, DISTANCES)
+    given = {"anchor_weight": anchor_weight, "keep": keep, "empty_cluster": empty_cluster}
+    asked = [name for name, value in given.items() if value is not None]
+    method = choose_method(method, distance, asked)
     settings = _settings(
         metric,
         method=method,
@@ -211,13 +232,35 @@ def refine_many(
     with points.at_work():
         looked_at = survey(points)
         engine = choose_engine(points, looked_at, np.concatenate(anchors), shortcuts=True)
-        yield from run_many(problems, settings, engine, looked_at)
+        if method == "mixture":
+            for problem in problems:
+                yield refine_mixture(problem, settings, engine, looked_at)
+        else:
+            yield from run_many(problems, settings, engine, looked_at)
 
 
-def check_choices(distance: str, method: str) -> None:
-    """Refuse a distance or method that there is not, before any work is done for it."""
+def choose_method(method: str, distance: str, of_paper: Sequence[str] = ()) -> str:
+    """The method to use.
+
+    Parameters
+    ----------
+    method, distance
+        As in `refine`.
+    of_paper
+        What is asked for that only the paper's method has.
+    """
     checks.choice("distance", distance, DISTANCES)
-    checks.choice("method", method, METHODS)
+    checks.choice("method", method, {"auto": None, **METHODS})
+    if distance != "cosine":
+        of_paper = [f"distance {distance!r}", *of_paper]
+    if method == "auto":
+        return "ulr" if of_paper else "mixture"
+    if method == "mixture" and of_paper:
+        raise ArrayError(
+            f"method 'mixture' has no {' and no '.join(of_paper)}; use method 'ulr', or leave it "
+            "out."
+        )
+    return method
 
 
 def nearest(

@@ -54,6 +54,7 @@ class Settings:
     random_start: bool
     seed: int
     on_pass: OnPass | None
+    prior: str | Float = "estimate"
 
 
 class Loop:

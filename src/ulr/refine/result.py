@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ulr.refine.mixture import Mixture
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Refinement:
         Documents whose vector is zero, e.g. empty texts.
     method, distance
         How it was done.
+    mixture
+        What ``mixture`` has learnt; None for other methods, and where it fell back on the paper's.
     """
 
     predictions: NDArray[np.intp]
@@ -75,6 +81,7 @@ class Refinement:
     n_zero_documents: int
     method: str
     distance: str
+    mixture: Mixture | None = None
 
     @property
     def n_iterations(self) -> int:

@@ -100,7 +100,7 @@ class LinearScorer:
         rows
             Which documents they are.
         """
-        nearest, lead = _two_nearest(distances)
+        nearest, lead = two_nearest(distances)
         doubtful = np.flatnonzero(lead <= doubt.of(self.lengths[rows]))
         if len(doubtful):
             for start in range(0, len(doubtful), self.few_rows):
@@ -160,7 +160,7 @@ class Scores:
         self.scores[numbers] = with_largest(self.scores[numbers], nearest[level])
 
 
-def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
+def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
     """The nearest of the centroids, the first of equal ones, and its lead over the next."""
     n_centroids, n = distances.shape
     if n_centroids > _FEW_CENTROIDS:
