@@ -36,6 +36,7 @@ from ulr.refine.survey import Survey, survey
 
 _MOST_DIMS = 2048  # up to which a covariance of all dimensions is worked out
 _FEW_ROWS = 1024
+_MOST_SPREAD = 1 << 16  # documents whose spread is looked at; more would not tell more
 _TINY = 1e-9
 
 
@@ -60,7 +61,7 @@ class Constants:
         Weight that ties a Gaussian's mean to its cluster, in mean sizes.
     explained
         How far a name's documents must be above the others in likeness to it, in standard
-        deviations, for the clusters to count as what the names say.
+        deviations and for the better half of the labels, for the clusters to be what names say.
     cluster_passes, gaussian_passes
         Most passes of each kind.
     settled
@@ -242,6 +243,7 @@ class _Fit:
         away = self._names - centre
         self._far = float(np.sqrt(np.einsum("ij,ij->i", away, away)).mean())
         self._anchors = unit_rows(away)
+        self._with_names = np.empty((self._n_labels, self._points.n_rows), dtype=np.float32)
         self._stretch = np.empty(self._points.n_rows, dtype=np.float32)
         self._pull = np.empty(self._points.n_rows, dtype=np.float32)
         first, _ = engine.score(problem.anchors, self._points.n_rows)
@@ -249,8 +251,8 @@ class _Fit:
         self._labels = np.where(self._known >= 0, self._known, first).astype(np.int32)
         self._objective: list[float] = []
         self._changed: list[int] = []
-        self._begin()
         self._join_examples()
+        self._begin()
 
     def _mean(self) -> Float:
         """The mean of the documents at length one."""
@@ -269,6 +271,7 @@ class _Fit:
         centre = self._view.centre
         vectors = np.concatenate([self._anchors, centre[None]]).astype(np.float32)
         whole = self._n_dims <= _MOST_DIMS
+        every = -(-self._points.n_rows // _MOST_SPREAD)
 
         def work(rows: slice, raw: NDArray[np.floating]) -> tuple[_Sums, Any, float, float]:
             raw = raw.astype(np.float32, copy=False)
@@ -276,6 +279,7 @@ class _Fit:
             stretch, pull = self._view.scales(rows, products[-1])
             self._stretch[rows], self._pull[rows] = stretch, pull
             seen = self._view.seen(products[:-1], stretch, pull, self._anchors)
+            self._with_names[:, rows] = seen
             distances = np.sum(1.0 / pull[pull > 0], dtype=np.float64)
             moments: Any = 0.0 if whole else float(np.count_nonzero(pull))
             labels, sums = self._labels[rows], np.zeros((self._n_labels, self._n_dims))
@@ -283,7 +287,9 @@ class _Fit:
                 few = slice(start, start + _FEW_ROWS)
                 z = raw[few] * stretch[few, None]
                 z -= np.multiply.outer(pull[few], centre.astype(np.float32))
-                moments = moments + (z.T @ z if whole else 0.0)
+                if whole:
+                    some = z[-(rows.start + start) % every :: every]
+                    moments = moments + every * (some.T @ some)
                 sums += moved_sums(z.astype(np.float64), None, labels[few], self._n_labels)
             sizes = moved_counts(None, labels[pull > 0], self._n_labels)
             lead = float(two_nearest(-seen)[1].sum(dtype=np.float64))
@@ -347,6 +353,7 @@ class _Fit:
         for _ in range(self._most_passes(self._constants.cluster_passes, 1)):
             if self._cluster_pass() < self._constants.settled * self._points.n_rows:
                 break
+        del self._with_names
 
     def _cluster_pass(self) -> int:
         """One pass: every document to its closest cluster; how many moved."""
@@ -369,15 +376,14 @@ class _Fit:
             between=between,
             alone=clusters.sizes <= 1,
         )
-        both = np.concatenate([directions, self._anchors])
-        vectors = both.astype(np.float32)
+        vectors = _single(directions)
 
         def work(rows: slice, raw: NDArray[np.floating]) -> tuple[_Sums, int, float, float]:
             products = vectors @ raw.astype(np.float32, copy=False).T
             stretch, pull = self._stretch[rows], self._pull[rows]
-            seen = self._view.seen(products, stretch, pull, both)
+            seen = self._view.seen(products, stretch, pull, directions)
             before = self._labels[rows]
-            scores = rule.scores(seen[: self._n_labels], seen[self._n_labels :], before)
+            scores = rule.scores(seen, self._with_names[:, rows], before)
             scores[:, pull == 0.0] = 0.0
             lead = float(two_nearest(-scores)[1].sum(dtype=np.float64))
             scores += rule.bias[:, None]
@@ -497,7 +503,10 @@ class _Fit:
             shares[known[pinned], pinned] = 1.0
 
     def explained(self) -> bool:
-        """Whether a name's documents are more like it than the others are, on average."""
+        """Whether the documents of a name are more like it than the others are.
+
+        On average over the better half of the labels: some names may be badly chosen, not most.
+        """
         names = self._names - self._names.mean(axis=0)
         total = self._clusters.sums.sum(axis=0)
         if self._n_dims <= _MOST_DIMS:
@@ -509,11 +518,10 @@ class _Fit:
         own, sizes = np.einsum("cd,cd->c", names, self._clusters.sums), self._clusters.sizes
         rest = names @ total - own
         gap = own / np.maximum(sizes, _TINY) - rest / np.maximum(self._n - sizes, _TINY)
-        some = (sizes > 0) & (sizes < self._n)
-        if not some.any():
-            return True
-        mean = float((gap / deviation * sizes)[some].sum() / sizes[some].sum())
-        return mean >= self._constants.explained
+        counted = (sizes > 0.1 * self._n / self._n_labels) & (sizes < self._n)
+        clear = np.sort((gap / deviation)[counted])[::-1]
+        better = clear[: (len(clear) + 1) // 2]
+        return len(better) == 0 or float(better.mean()) >= self._constants.explained
 
     def answer(self) -> Refinement:
         """The mixture among the user's own labels, and what it says of the user's documents."""
