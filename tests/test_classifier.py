@@ -37,7 +37,11 @@ TEXTS = [
     "Oil prices rose and investors sold bonds",
     "",
 ]
-NEW = ["The coach praised the goalkeeper", "Quarterly revenue missed forecasts", "A new microscope for cells"]
+NEW = [
+    "The coach praised the goalkeeper",
+    "Quarterly revenue missed forecasts",
+    "A new microscope for cells",
+]
 
 
 class HashingEncoder:
@@ -111,6 +115,8 @@ def test_arguments_are_stored_untouched():
         "max_iterations": np.int64(7),
         "threads": 1,
         "cache": None,
+        "none_share": None,
+        "none_label": "other",
     }
     classifier = DatalessClassifier(**given)
     found = classifier.get_params(deep=False)
@@ -682,3 +688,45 @@ def test_scores_of_labels_are_cached_by_label(tmp_path):
         cached = DatalessClassifier(labels, encoder=SharedWords(), cache=tmp_path).fit(TEXTS)
         plain = DatalessClassifier(labels, encoder=SharedWords()).fit(TEXTS)
         np.testing.assert_array_equal(cached.refinement_.scores, plain.refinement_.scores)
+
+
+def test_the_least_like_their_names_get_no_label(tmp_path):
+    strange = ["qwe rty uio", "zxc vbn"]
+    classifier = DatalessClassifier(LABELS, none_share=0.3, none_label="other")
+    found = classifier.fit_predict(TEXTS + strange)
+    names, vectors = classifier.names_, load_encoder("static").encode(TEXTS + strange)
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
+    likeness = (vectors / lengths[:, None] * names[classifier.refinement_.predictions]).sum(axis=1)
+    least = np.argsort(likeness)[:4]
+    assert set(np.flatnonzero(found == "other")) <= set(least)
+    assert (found == "other").sum() == 3
+    np.testing.assert_array_equal(classifier.predict(TEXTS + strange), found)
+    classifier.save(tmp_path / "model")
+    again = DatalessClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(TEXTS + strange), found)
+    assert "other" not in classifier.classes_
+
+
+def test_known_texts_are_never_none():
+    y = ["sports", *[None] * (len(TEXTS) - 1)]
+    classifier = DatalessClassifier(LABELS, none_share=0.5)
+    assert classifier.fit_predict(TEXTS, y)[0] == "sports"
+    assert classifier.is_none_.sum() == 4
+
+
+def test_none_of_a_scorer_of_pairs_is_by_probability():
+    classifier = DatalessClassifier(LABELS, encoder=SharedWords(), none_share=0.4).fit(TEXTS)
+    points = classifier.text_encoder_.encode(TEXTS)
+    own = points[np.arange(len(TEXTS)), classifier.refinement_.predictions]
+    np.testing.assert_array_equal(classifier.is_none_, own < np.quantile(own, 0.4))
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, "half"])
+def test_none_shares_that_cannot_be_are_refused(share):
+    with pytest.raises(ArrayError, match="none_share must be between 0 and 1; got"):
+        DatalessClassifier(LABELS, none_share=share).fit(TEXTS)
+
+
+def test_none_must_not_be_a_label():
+    with pytest.raises(LabelError, match="'sports' is one of the labels; choose another"):
+        DatalessClassifier(LABELS, none_share=0.1, none_label="sports").fit(TEXTS)

@@ -36,6 +36,7 @@ from ulr.refine.distances import unit_rows
 
 _FORMAT_VERSION = 2
 _SETTINGS, _ARRAYS = "model.json", "centroids.safetensors"
+_ROWS_AT_A_TIME = 4096
 _OF_MIXTURE = ("centre", "slopes", "offsets")
 
 
@@ -67,6 +68,11 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Threads of the refinement; None for every core.
     cache
         A folder to keep the vectors of texts in, so that no text is encoded twice.
+    none_share
+        Share of the fitted texts that are to get no label: those least like the name of the label
+        they would get. New texts that are no more like it get none either.
+    none_label
+        What is predicted for them.
 
     Attributes
     ----------
@@ -84,6 +90,11 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What the refinement by mixture has learnt; None for other methods.
     temperature_
         What scores are divided by before they become probabilities; see `predict_proba`.
+    none_threshold_
+        Likeness to the name of its label, a cosine (a probability for an encoder that scores
+        pairs), below which a text gets no label; None where every text gets one.
+    is_none_
+        (n_texts,) which of the fitted texts get no label.
     encoder_
         The encoder in use.
     text_encoder_
@@ -110,6 +121,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_iterations: int = 100,
         threads: int | None = None,
         cache: str | Path | None = None,
+        none_share: float | None = None,
+        none_label: str = "none of these",
     ) -> None:
         self.labels = labels
         self.encoder = encoder
@@ -120,6 +133,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iterations = max_iterations
         self.threads = threads
         self.cache = cache
+        self.none_share = none_share
+        self.none_label = none_label
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -163,6 +178,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         choose_method(self.method, "cosine" if self.distance == "auto" else self.distance)
         label_set = as_label_set(self.labels)
+        self._check_none(label_set)
         encoder = load_encoder(self.encoder)
         distance = self._distance_for(encoder)
         text_encoder = self._text_encoder(encoder, label_set)
@@ -196,6 +212,14 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if anchors is not None:
             sharpness = calibrate(documents, anchors, refinement, known, **settings)
         self.temperature_ = 1.0 / sharpness
+        self.names_ = None if anchors is None else unit_rows(anchors.astype(np.float64))
+        self.none_threshold_ = None
+        self.is_none_ = np.zeros(len(documents), dtype=bool)
+        if self.none_share is not None:
+            likeness = self._likeness(documents, refinement.predictions)
+            free = np.ones(len(documents), dtype=bool) if known is None else known < 0
+            self.none_threshold_ = float(np.quantile(likeness[free], self.none_share))
+            self.is_none_ = free & (likeness < self.none_threshold_)
         return self
 
     def _distance_for(self, encoder: AnyEncoder) -> str:
@@ -224,12 +248,16 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[np.str_]:
         """The labels of the texts that the labels are refined on."""
         self.fit(texts, y)
-        return np.asarray(self.classes_[self.refinement_.predictions])
+        return self._named(self.refinement_.predictions, self.is_none_)
 
     def predict(self, texts: Iterable[str]) -> NDArray[np.str_]:
         """The label of each text, by the refined labels; the texts may be new."""
-        labels, _ = self.nearest(texts)
-        return np.asarray(self.classes_[labels])
+        labels, _, is_none = self.judge(texts)
+        return self._named(labels, is_none)
+
+    def _named(self, labels: NDArray[np.intp], is_none: NDArray[np.bool_]) -> NDArray[np.str_]:
+        names = np.asarray(self.classes_[labels])
+        return np.where(is_none, self.none_label, names) if is_none.any() else names
 
     def decision_function(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Scores of the texts, (n_texts, n_labels); larger is closer."""
@@ -251,11 +279,48 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def nearest(self, texts: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Index into `classes_` and scores, (n_texts, n_labels), of each text."""
+        labels, scores, _ = self.judge(texts)
+        return labels, scores
+
+    def judge(
+        self, texts: Iterable[str]
+    ) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+        """As `nearest`, and whether each text is none of the labels, by `none_threshold_`."""
         check_is_fitted(self)
         vectors = encode_texts(self.text_encoder_, as_texts(texts))
         if self.mixture_ is not None:
-            return self.mixture_.decide(vectors, self.threads)
-        return nearest(vectors, self.centroids_, distance=self.distance_, threads=self.threads)
+            labels, scores = self.mixture_.decide(vectors, self.threads)
+        else:
+            labels, scores = nearest(
+                vectors, self.centroids_, distance=self.distance_, threads=self.threads
+            )
+        is_none = np.zeros(len(labels), dtype=bool)
+        if self.none_threshold_ is not None:
+            is_none = self._likeness(vectors, labels) < self.none_threshold_
+        return labels, scores, is_none
+
+    def _likeness(
+        self, vectors: NDArray[np.float32], labels: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """How like the name of its label each text is."""
+        if self.names_ is None:
+            return vectors[np.arange(len(labels)), labels].astype(np.float64)
+        likeness = np.empty(len(labels))
+        for start in range(0, len(labels), _ROWS_AT_A_TIME):
+            few = slice(start, start + _ROWS_AT_A_TIME)
+            texts = unit_rows(vectors[few].astype(np.float64))
+            likeness[few] = np.einsum("ij,ij->i", texts, self.names_[labels[few]])
+        return likeness
+
+    def _check_none(self, label_set: LabelSet) -> None:
+        if self.none_share is None:
+            return
+        if not isinstance(self.none_share, int | float) or not 0 < self.none_share < 1:
+            raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
+        if self.none_label in label_set.names:
+            raise LabelError(
+                f"{self.none_label!r} is one of the labels; choose another none_label."
+            )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write what `predict` needs to a folder: JSON and safetensors, whole or not at all."""
@@ -264,6 +329,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refuse_to_save(folder, overwrite)
         with whole_folder(folder) as partial:
             arrays = {"centroids": self.centroids_}
+            if self.names_ is not None:
+                arrays["names"] = self.names_
             if self.mixture_ is not None:
                 arrays |= {name: getattr(self.mixture_, name) for name in _OF_MIXTURE}
             save_file(
@@ -286,6 +353,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "max_iterations": int(self.max_iterations),
                 "n_iter": self.n_iter_,
                 "temperature": self.temperature_,
+                "none_share": self.none_share,
+                "none_label": self.none_label,
+                "none_threshold": self.none_threshold_,
                 "arrays_sha256": sha256(partial / _ARRAYS),
             }
             (partial / _SETTINGS).write_text(
@@ -332,6 +402,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 template=settings["template"],
                 max_iterations=settings["max_iterations"],
                 cache=cache,
+                none_share=settings["none_share"],
+                none_label=settings["none_label"],
             )
             model.encoder_ = load_encoder(model.encoder)
             found = fingerprint(model.encoder_)
@@ -344,6 +416,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ModelError(f"{folder / _ARRAYS} is damaged: its hash is not the saved one.")
             arrays = load_file(str(folder / _ARRAYS))
             model.centroids_ = arrays["centroids"]
+            model.names_ = arrays.get("names")
             model.mixture_ = None
             if _OF_MIXTURE[0] in arrays:
                 model.mixture_ = Mixture(**{name: arrays[name] for name in _OF_MIXTURE})
@@ -356,6 +429,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model.text_encoder_ = model._text_encoder(model.encoder_, labels)
             model.n_iter_ = settings["n_iter"]
             model.temperature_ = settings["temperature"]
+            model.none_threshold_ = settings["none_threshold"]
         except (KeyError, TypeError, OSError, SafetensorError) as error:
             raise ModelError(f"{folder} is not a whole saved model: {error!r}.") from error
         model.label_set_ = labels

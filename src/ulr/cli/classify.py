@@ -21,6 +21,8 @@ def classify(
     encoder: options.Encoder = "static",
     template: options.Template = None,
     expand: options.Expand = None,
+    none: options.NoneShare = None,
+    none_label: options.NoneLabel = "none of these",
     cache: options.Cache = None,
     save_model: Annotated[
         str | None,
@@ -69,6 +71,8 @@ def classify(
                 distance=distance,
                 template=template,
                 cache=cache,
+                none_share=none,
+                none_label=none_label,
             )
             report = classify_file(
                 source,

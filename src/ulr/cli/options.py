@@ -64,6 +64,18 @@ Distance = Annotated[
         help="'cosine', 'l2' or 'dot'; 'jensen-shannon' for a cross encoder. 'auto' chooses.",
     ),
 ]
+NoneShare = Annotated[
+    float | None,
+    typer.Option(
+        "--none",
+        help="Share of the documents, e.g. 0.1, that get no label: those least like the name of "
+        "theirs.",
+        show_default=False,
+    ),
+]
+NoneLabel = Annotated[
+    str, typer.Option("--none-label", help="What documents without a label get instead.")
+]
 Cache = Annotated[
     str | None,
     typer.Option(

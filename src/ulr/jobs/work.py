@@ -70,8 +70,8 @@ def classify_file(
     classifier.fit_batches(job.texts(), on_texts=job.listener.advance, on_pass=job.listener.passed)
     refinement = classifier.refinement_
     outcome = _Outcome(
-        classifier.classes_,
-        refinement.predictions,
+        _names(classifier),
+        np.where(classifier.is_none_, len(classifier.classes_), refinement.predictions),
         _confidence(classifier, refinement.predictions, refinement.scores),
         refinement.unrefined,
     )
@@ -98,12 +98,12 @@ def predict_file(
     job.listener.stage("Encoding", job.n_rows)
     predictions, confidence = [], []
     for texts in job.texts():
-        labels, scores = classifier.nearest(texts)
-        predictions.append(labels)
+        labels, scores, is_none = classifier.judge(texts)
+        predictions.append(np.where(is_none, len(classifier.classes_), labels))
         confidence.append(_confidence(classifier, labels, scores))
         job.listener.advance(len(texts))
     outcome = _Outcome(
-        classifier.classes_, np.concatenate(predictions), np.concatenate(confidence), None
+        _names(classifier), np.concatenate(predictions), np.concatenate(confidence), None
     )
     return job.finish(outcome, _difference(_truncated(classifier.text_encoder_), cut_before))
 
@@ -296,6 +296,13 @@ def _truth(source: Table, column: str, names: list[str]) -> NDArray[np.intp]:
                 )
             truth.append(index[name] if name else -1)
     return np.array(truth, dtype=np.intp)
+
+
+def _names(classifier: DatalessClassifier) -> NDArray[np.str_]:
+    """The names of the labels, and of none of them where that can be the answer."""
+    if classifier.none_threshold_ is None:
+        return np.asarray(classifier.classes_)
+    return np.append(classifier.classes_, classifier.none_label)
 
 
 def _confidence(

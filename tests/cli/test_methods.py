@@ -1,0 +1,55 @@
+"""`--method`, `--prior` and `--none`, as people use them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NEWS = [EXAMPLES / "news_blurbs.csv", "-t", "headline", "-t", "summary"]
+LABELS = ["-l", EXAMPLES / "news_labels.txt"]
+
+
+def accuracy(ulr, *options):
+    result = ulr("evaluate", *NEWS, *LABELS, "--truth", "section", "--json", *options)
+    assert result.code == 0, result.err
+    return json.loads(result.out)["after"]["accuracy"]
+
+
+def test_the_default_is_better_than_the_paper_and_the_paper_than_names(ulr):
+    none, paper = accuracy(ulr, "--method", "none"), accuracy(ulr, "--method", "ulr")
+    assert none < paper < accuracy(ulr) == accuracy(ulr, "--method", "mixture")
+
+
+def test_sizes_of_labels_may_be_given(ulr):
+    assert accuracy(ulr, "--prior", "balanced") > 0.8
+    assert accuracy(ulr, "--prior", "1, 1, 1, 1, 1") > 0.8
+
+
+def test_a_share_of_the_documents_gets_no_label(ulr, read_csv, tmp_path):
+    output, model = tmp_path / "out.csv", tmp_path / "model"
+    options = ["--none", "0.1", "--none-label", "other", "--save-model", model]
+    result = ulr("classify", *NEWS, *LABELS, *options, "-o", output)
+    assert result.code == 0, result.err
+    labels = [row["ulr_label"] for row in read_csv(output)]
+    assert round(0.1 * len(labels)) - 1 <= labels.count("other") <= round(0.1 * len(labels)) + 1
+    assert "other" in result.out
+    assert ulr("predict", model, *NEWS, "-o", tmp_path / "again.csv").code == 0
+    assert [row["ulr_label"] for row in read_csv(tmp_path / "again.csv")] == labels
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "best"], "method must be one of auto, ulr, none, mixture; got 'best'."),
+        (["--method", "mixture", "--distance", "l2"], "method 'mixture' has no distance 'l2';"),
+        (["--prior", "even"], "prior must be one of estimate, balanced; got 'even'."),
+        (["--prior", "0.5, 0.5"], "a positive proportion for each of the 5 labels"),
+        (["--none", "2"], "none_share must be between 0 and 1; got 2.0."),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(ulr, options, message):
+    result = ulr("classify", *NEWS, *LABELS, *options)
+    assert (result.code, result.out) == (1, "")
+    assert message in result.err
+    assert result.err.count("\n") <= 2
