@@ -1,8 +1,8 @@
 """Accuracy by name and refined on the paper's four datasets, as a Markdown table.
 
     python benchmarks/four_datasets.py --data DIR
-    python benchmarks/four_datasets.py --data DIR --encoder static --encoder glove
-        --distance cosine --distance l2 [--cache VECTORS] [--write docs/results.md]
+    python benchmarks/four_datasets.py --data DIR --all --encoder static --encoder glove
+        [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds agnews/test.csv, dbpedia14/test_7600.jsonl,
 yahoo/test_4798.jsonl and 20newsgroups/test.jsonl. Label names are the paper's, in examples/paper.
@@ -68,7 +68,12 @@ def without_headers(posts: Path, folder: Path) -> Path:
 
 
 def measure(
-    dataset: Dataset, data: Path, encoder: str, distance: str, cache: str | None = None
+    dataset: Dataset,
+    data: Path,
+    encoder: str,
+    distance: str,
+    method: str = "auto",
+    cache: str | None = None,
 ) -> EvaluationReport:
     """Classify one dataset and compare with its truth."""
     with tempfile.TemporaryDirectory() as folder:
@@ -80,17 +85,18 @@ def measure(
                 read_labels(LABELS / dataset.labels),
                 encoder=encoder,
                 distance=distance,
+                method=method,
                 cache=cache,
             )
             return evaluate_file(source, dataset.columns, dataset.truth, classifier)
 
 
-def in_detail(data: Path, encoder: str, distance: str, cache: str | None) -> str:
+def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str | None) -> str:
     """A row a dataset."""
     columns = ("dataset", "documents", "by name", "refined", "macro-F1 by name", "macro-F1 refined")
     lines = [f"| {' | '.join(columns)} | passes | seconds |", "|---" * (len(columns) + 2) + "|"]
     for dataset in DATASETS:
-        report = measure(dataset, data, encoder, distance, cache)
+        report = measure(dataset, data, encoder, distance, method, cache)
         figures = (
             report.before.accuracy,
             report.after.accuracy,
@@ -105,19 +111,17 @@ def in_detail(data: Path, encoder: str, distance: str, cache: str | None) -> str
     return "\n".join(lines)
 
 
-def side_by_side(data: Path, encoders: list[str], distances: list[str], cache: str | None) -> str:
-    """A row an encoder and distance: accuracy by name and refined, a column a dataset."""
-    lines = [
-        f"| encoder | distance | {' | '.join(dataset.name for dataset in DATASETS)} |",
-        "|---" * (len(DATASETS) + 2) + "|",
-    ]
+def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
+    """A row an encoder: accuracy by name, by the paper's refinement and by ours."""
+    names = " | ".join(dataset.name for dataset in DATASETS)
+    lines = [f"| encoder | distance | {names} |", "|---" * (len(DATASETS) + 2) + "|"]
     for encoder in encoders:
-        for distance in distances:
+        for distance, methods in (("cosine", ("ulr", "mixture")), ("l2", ("ulr",))):
             cells = []
             for dataset in DATASETS:
-                report = measure(dataset, data, encoder, distance, cache)
-                before, after = report.before.accuracy, report.after.accuracy
-                cells.append(f"{100 * before:.1f} → {100 * after:.1f}")
+                reports = [measure(dataset, data, encoder, distance, m, cache) for m in methods]
+                figures = [reports[0].before, *(report.after for report in reports)]
+                cells.append(" → ".join(f"{100 * each.accuracy:.1f}" for each in figures))
             name, _, rest = encoder.partition(":")
             shown = f"{name}:{Path(rest).name}" if rest else name
             lines.append(f"| `{shown}` | {distance} | {' | '.join(cells)} |")
@@ -133,21 +137,23 @@ def main() -> None:
     default = os.environ.get("ULR_DATA")
     parser.add_argument("--data", default=default, required=default is None, type=Path)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
-    parser.add_argument("--distance", action="append", help="cosine by default; may be repeated")
+    parser.add_argument("--distance", default="auto")
+    parser.add_argument("--method", default="auto")
+    parser.add_argument("--all", action="store_true", help="distances and methods, side by side")
     parser.add_argument("--cache", help="folder to keep vectors in")
-    parser.add_argument("--write", type=Path, help="Markdown page to put the table into")
-    parser.add_argument("--part", default="encoders", help="which part of that page to replace")
+    parser.add_argument("--write", type=Path, help="Markdown page to put the table of --all into")
     options = parser.parse_args()
-    encoders, distances = options.encoder or ["static"], options.distance or ["cosine"]
-    if len(encoders) == len(distances) == 1:
-        report = in_detail(options.data, encoders[0], distances[0], options.cache)
-    else:
-        report = side_by_side(options.data, encoders, distances, options.cache)
-    print(report)
-    if options.write:
-        from report import replace_part
+    encoders = options.encoder or ["static"]
+    if options.all:
+        report = side_by_side(options.data, encoders, options.cache)
+        if options.write:
+            from report import replace_part
 
-        replace_part(options.write, options.part, report)
+            replace_part(options.write, "encoders", report)
+        print(report)
+        return
+    for encoder in encoders:
+        print(in_detail(options.data, encoder, options.distance, options.method, options.cache))
 
 
 if __name__ == "__main__":

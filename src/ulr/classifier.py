@@ -19,6 +19,7 @@ from ulr.encoders import (
     AnyEncoder,
     CachedEncoder,
     Encoder,
+    JoinedEncoder,
     LabelScores,
     OnTexts,
     encode_batches,
@@ -194,7 +195,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         settings: dict[str, Any] = {
             "distance": distance,
-            "method": choose_method(self.method, distance),
+            "method": self.method,
             "prior": self.prior,
             "max_iterations": self.max_iterations,
             "threads": self.threads,
@@ -210,6 +211,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.mixture_ = refinement.mixture
         sharpness = 1.0 / typical_lead(refinement.scores)
         if anchors is not None:
+            settings["method"] = refinement.method
             sharpness = calibrate(documents, anchors, refinement, known, **settings)
         self.temperature_ = 1.0 / sharpness
         self.names_ = None if anchors is None else unit_rows(anchors.astype(np.float64))
@@ -243,7 +245,11 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What texts go through to become points."""
         if not isinstance(encoder, Encoder):
             encoder = LabelScores(encoder, label_set.phrases(self.template))
-        return encoder if self.cache is None else CachedEncoder(encoder, self.cache)
+        if self.cache is None:
+            return encoder
+        if isinstance(encoder, JoinedEncoder):
+            return encoder.cached(self.cache)
+        return CachedEncoder(encoder, self.cache)
 
     def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[np.str_]:
         """The labels of the texts that the labels are refined on."""

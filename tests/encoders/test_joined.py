@@ -5,6 +5,7 @@ import pytest
 
 from ulr import DatalessClassifier, load_encoder
 from ulr.encoders import JoinedEncoder
+from ulr.encoders.cache import look_into
 from ulr.errors import EncoderError
 
 TEXTS = ["The striker scored twice", "Shares fell", "", "A late goal won the cup"]
@@ -57,6 +58,14 @@ def test_a_classifier_saves_the_joined_ones_by_name(tmp_path):
     classifier.save(tmp_path / "model")
     again = DatalessClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(TEXTS), classifier.predict_proba(TEXTS))
+
+
+def test_each_encoder_has_a_cache_that_it_shares(tmp_path):
+    labels = ["sports", "business"]
+    for encoder in ("static+2*static", "static"):
+        DatalessClassifier(labels, encoder=encoder, cache=tmp_path).fit(TEXTS)
+    (entry,) = look_into(tmp_path)
+    assert entry.texts == len(TEXTS) + len(labels)
 
 
 @pytest.mark.parametrize(

@@ -177,8 +177,8 @@ def test_more_dimensions_than_a_covariance_is_worth(monkeypatch):
     documents, labels, truth = topics(seed=11)
     from ulr.refine import mixture
 
-    monkeypatch.setattr(mixture, "_MOST_DIMS", 16)
-    result = refine(documents, labels)
+    monkeypatch.setattr(mixture, "MOST_DIMS", 16)
+    result = refine(documents, labels, method="mixture")
     assert accuracy(result, truth) > 0.9
     np.testing.assert_array_equal(result.mixture.decide(documents)[0], result.predictions)
 
@@ -213,6 +213,10 @@ def test_auto_is_the_papers_where_only_the_paper_has_what_is_asked():
         {"start": "random"},
     ):
         assert refine(documents, labels, **asked).method == "ulr"
+    wide = np.random.default_rng(0).normal(size=(20, 2049))
+    assert refine(wide, wide[:3]).method == "ulr"
+    assert refine(wide[:, 1:], wide[:3, 1:]).method == "mixture"
+    for asked in ({"distance": "l2"}, {"anchor_weight": 0.5}, {"start": "random"}):
         with pytest.raises(ArrayError, match=r"method 'mixture' has no .*; use method 'ulr', or"):
             refine(documents, labels, method="mixture", **asked)
 

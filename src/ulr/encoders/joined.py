@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.encoders.cache import CachedEncoder
 from ulr.encoders.protocol import Encoder, checked_vectors, fingerprint, texts_at_a_time
 from ulr.errors import EncoderError
 from ulr.refine.distances import unit_rows
@@ -46,6 +48,10 @@ class JoinedEncoder:
             for weight, spec in zip(weights, specs, strict=True)
         ]
         self.spec = "+".join(named) if all(specs) else None
+
+    def cached(self, folder: str | Path) -> JoinedEncoder:
+        """The same with a cache before each encoder, which others may share."""
+        return JoinedEncoder([CachedEncoder(each, folder) for each in self._encoders], self.weights)
 
     @property
     def truncated(self) -> int | None:

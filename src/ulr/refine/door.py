@@ -15,7 +15,7 @@ from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Keep
 from ulr.refine.engines import Engine, choose_engine, run
 from ulr.refine.loop import Problem, Settings
 from ulr.refine.many import run_many
-from ulr.refine.mixture import refine_mixture
+from ulr.refine.mixture import MOST_DIMS, refine_mixture
 from ulr.refine.points import Points, Vectors
 from ulr.refine.result import OnPass, Refinement
 from ulr.refine.survey import Survey, survey
@@ -71,7 +71,8 @@ def refine(
     method
         ``mixture`` makes clusters around the labels and then a mixture of Gaussians, for
         ``cosine``; ``ulr`` refines as the paper does; ``none`` stops at the nearest label.
-        ``auto`` is ``mixture``, or ``ulr`` where something is asked for that only it has.
+        ``auto`` is ``mixture``, or ``ulr`` where something is asked for that only it has, or where
+        documents have more than 2,048 dimensions.
     prior
         How large the labels are: ``estimate`` finds out, ``balanced`` takes them as equal, or
         (n_labels,) the proportions that are known. Only for ``mixture``.
@@ -130,7 +131,10 @@ def refine(
         "keep": keep is not None,
         "empty_cluster": empty_cluster is not None,
     }
-    method = choose_method(method, distance, [name for name, asked in of_paper.items() if asked])
+    parts = [checks.rows("documents", documents)]
+    n_documents, n_dims = parts[0].shape
+    asked = [name for name, is_asked in of_paper.items() if is_asked]
+    method = choose_method(method, distance, asked, n_dims)
     solve = METHODS[method]
     checks.share("known_weight", known_weight)
     checks.positive("threads", threads)
@@ -147,9 +151,6 @@ def refine(
         seed=seed,
         on_pass=on_pass,
     )
-
-    parts = [checks.rows("documents", documents)]
-    n_documents, n_dims = parts[0].shape
     if extra_documents is not None:
         parts.append(checks.rows("extra_documents", extra_documents, n_dims))
     n_labels, anchors = checks.anchors(labels, n_dims, metric, start)
@@ -212,7 +213,8 @@ def refine_many(
     metric = checks.choice("distance", distance, DISTANCES)
     given = {"anchor_weight": anchor_weight, "keep": keep, "empty_cluster": empty_cluster}
     asked = [name for name, value in given.items() if value is not None]
-    method = choose_method(method, distance, asked)
+    rows = checks.rows("documents", documents)
+    method = choose_method(method, distance, asked, rows.shape[1])
     settings = _settings(
         metric,
         method=method,
@@ -222,7 +224,6 @@ def refine_many(
         empty_cluster=empty_cluster,
     )
     checks.positive("threads", threads)
-    rows = checks.rows("documents", documents)
     anchors = [checks.anchors(labels, rows.shape[1], metric, "labels")[1] for labels in label_sets]
     if not anchors:
         return
@@ -239,7 +240,7 @@ def refine_many(
             yield from run_many(problems, settings, engine, looked_at)
 
 
-def choose_method(method: str, distance: str, of_paper: Sequence[str] = ()) -> str:
+def choose_method(method: str, distance: str, of_paper: Sequence[str] = (), n_dims: int = 0) -> str:
     """The method to use.
 
     Parameters
@@ -248,13 +249,15 @@ def choose_method(method: str, distance: str, of_paper: Sequence[str] = ()) -> s
         As in `refine`.
     of_paper
         What is asked for that only the paper's method has.
+    n_dims
+        Dimensions of the documents, of which ``mixture`` is worth so many only.
     """
     checks.choice("distance", distance, DISTANCES)
     checks.choice("method", method, {"auto": None, **METHODS})
     if distance != "cosine":
         of_paper = [f"distance {distance!r}", *of_paper]
     if method == "auto":
-        return "ulr" if of_paper else "mixture"
+        return "ulr" if of_paper or n_dims > MOST_DIMS else "mixture"
     if method == "mixture" and of_paper:
         raise ArrayError(
             f"method 'mixture' has no {' and no '.join(of_paper)}; use method 'ulr', or leave it "

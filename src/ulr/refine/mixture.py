@@ -34,7 +34,7 @@ from ulr.refine.result import Pass, Refinement
 from ulr.refine.scoring import ROUNDING, Single, two_nearest
 from ulr.refine.survey import Survey, survey
 
-_MOST_DIMS = 2048  # up to which a covariance of all dimensions is worked out
+MOST_DIMS = 2048  # up to which a covariance of all dimensions is worked out
 _FEW_ROWS = 1024
 _MOST_SPREAD = 1 << 16  # documents whose spread is looked at; more would not tell more
 _TINY = 1e-9
@@ -270,7 +270,7 @@ class _Fit:
         """The clusters of the names, the spread of the documents and the lead of the names."""
         centre = self._view.centre
         vectors = np.concatenate([self._anchors, centre[None]]).astype(np.float32)
-        whole = self._n_dims <= _MOST_DIMS
+        whole = self._n_dims <= MOST_DIMS
         every = -(-self._points.n_rows // _MOST_SPREAD)
 
         def work(rows: slice, raw: NDArray[np.floating]) -> tuple[_Sums, Any, float, float]:
@@ -444,7 +444,7 @@ class _Fit:
         strength = constants.tie * self._n / self._n_labels
         means = (clusters.sums + strength * tied) / (clusters.sizes[:, None] + strength)
         self._means = means
-        cross = clusters.sums.T @ means if self._n_dims <= _MOST_DIMS else None
+        cross = clusters.sums.T @ means if self._n_dims <= MOST_DIMS else None
         if cross is None:
             inside = float(
                 np.einsum("cd,cd->", means * clusters.sizes[:, None] - 2 * clusters.sums, means)
@@ -509,7 +509,7 @@ class _Fit:
         """
         names = self._names - self._names.mean(axis=0)
         total = self._clusters.sums.sum(axis=0)
-        if self._n_dims <= _MOST_DIMS:
+        if self._n_dims <= MOST_DIMS:
             squares = np.einsum("cd,de,ce->c", names, self._moments / self._n, names, optimize=True)
         else:
             lengths = np.einsum("cd,cd->c", names, names)
