@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from ulr.refine.assign import Assignment, moved_counts, moved_sums
 from ulr.refine.distances import Float, LinearForm
-from ulr.refine.points import size_of_parts
 from ulr.refine.scoring import ALWAYS, NEVER, ROUNDING, Doubt, LinearScorer, Raw, Rows, Single
 
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
@@ -149,11 +148,11 @@ class LinearPasser:
             # Nothing is known in the first pass, and next to nothing holds after the first update.
             return None
         bounds = _Bounds.since(self._forms, self._middle.vector)
-        n = self._points.n_rows
-        size = size_of_parts(n, min(_TESTED_ROWS, self._points.picked_rows))
-        parts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        # On one thread: handing work so small from thread to thread takes longer than doing it.
+        size = min(_TESTED_ROWS, self._points.picked_rows)
+        starts = range(0, self._points.n_rows, size)
         return np.concatenate(
-            self._points.map_items(lambda rows: self._could_change_in(rows, bounds), parts)
+            [self._could_change_in(slice(start, start + size), bounds) for start in starts]
         )
 
     def _could_change_in(self, rows: slice, bounds: _Bounds) -> NDArray[np.intp]:

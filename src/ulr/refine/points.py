@@ -24,7 +24,6 @@ from ulr.refine.distances import Distance, Float
 
 _BLOCK_BYTES = 16 << 20
 _READ_AHEAD = 2
-_FEWEST_PICKED = 512  # rows that are worth a thread
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -55,12 +54,6 @@ def available_cores() -> int:
 def _blas() -> ThreadpoolController:
     # Looking for the BLAS libraries takes longer than refining a small set of documents.
     return ThreadpoolController()
-
-
-def size_of_parts(n: int, at_most: int) -> int:
-    """Size of an even number of like parts of n, so that two threads end at the same time."""
-    n_pairs = max(1, -(-n // (2 * at_most)))
-    return max(1, -(-n // (2 * n_pairs)))
 
 
 class Points:
@@ -216,7 +209,6 @@ class Points:
             yield from self.map_rows(pick, blocks)
             return
         size = min(at_most or self.picked_rows, self.picked_rows)
-        size = min(size, max(_FEWEST_PICKED, size_of_parts(len(numbers), size)))
         chunks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
         rows = np.asarray(self._parts[0])
 
