@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ _TOKENIZER = PackagedFile(
 )
 FILES = (_MODEL, _TOKENIZER)
 _MODEL_FILES = ("onnx/model.onnx", "model.onnx")
-_TOKENS_AT_A_TIME = 4096
+_TOKENS_AT_A_TIME = 2048
 
 
 class OnnxEncoder:
@@ -78,7 +79,9 @@ class OnnxEncoder:
         if max_tokens < 3:
             raise EncoderError(f"max_tokens must be at least 3; got {max_tokens}.")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or available_cores()
+        # Batches on threads of our own: a batch shared by threads waits for the slowest of them.
+        options.intra_op_num_threads = 1
+        self._threads = threads or available_cores()
         try:
             self._session = onnxruntime.InferenceSession(
                 str(model), options, providers=["CPUExecutionProvider"]
@@ -135,13 +138,17 @@ class OnnxEncoder:
         except TypeError:  # half a character, as a cut emoji leaves it, is no Unicode
             encoded = self._tokenizer.encode_batch([whole_characters(text) for text in texts])
         self.truncated += sum(bool(each.overflowing) for each in encoded)
-        vectors: NDArray[np.float32] | None = None
-        for places in alike_in_length([len(each.ids) for each in encoded], _TOKENS_AT_A_TIME):
-            means = self._means([encoded[place] for place in places])
-            if vectors is None:
-                vectors = np.empty((len(texts), means.shape[1]), dtype=np.float32)
-            vectors[places] = means
-        assert vectors is not None
+        lengths = [len(each.ids) for each in encoded]
+        batches = list(alike_in_length(lengths, _TOKENS_AT_A_TIME))[::-1]  # the longest first
+
+        def means(places: NDArray[np.intp]) -> NDArray[np.float32]:
+            return self._means([encoded[place] for place in places])
+
+        with ThreadPoolExecutor(min(self._threads, len(batches))) as pool:
+            found = list(pool.map(means, batches))
+        vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
+        for places, each in zip(batches, found, strict=True):
+            vectors[places] = each
         return vectors
 
     def _means(self, batch: list[Encoding]) -> NDArray[np.float32]:
