@@ -18,7 +18,6 @@ import csv
 import json
 import logging
 import os
-import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -32,7 +31,6 @@ from tokenizers import Tokenizer
 
 from report import replace_part
 from ulr.encoders import OnnxEncoder, StaticEncoder
-from ulr.encoders.onnx import FILES as MINILM_FILES
 
 UNLIMITED = 10**9
 
@@ -103,26 +101,6 @@ def sentence_transformer() -> Callable[[list[str]], NDArray[np.float32]]:
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
 
-def in_eight_bits(folder: Path) -> OnnxEncoder:
-    """MiniLM with its matrix products quantised dynamically to eight bits by onnxruntime."""
-    import onnxruntime
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    model, tokenizer = (file.locate() for file in MINILM_FILES)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(folder / "plain.onnx")  # weights as single numbers
-    onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    quantize_dynamic(
-        folder / "plain.onnx",
-        folder / "model.onnx",
-        weight_type=QuantType.QInt8,
-        per_channel=True,
-        op_types_to_quantize=["MatMul"],
-    )
-    return OnnxEncoder(folder / "model.onnx", tokenizer, fingerprint="minilm, dynamic int8")
-
-
 def minilm(data: Path, repeats: int, n_texts: int = 500) -> list[str]:
     """MiniLM on onnxruntime beside sentence-transformers on torch, and in eight bits."""
     lines = [
@@ -130,26 +108,24 @@ def minilm(data: Path, repeats: int, n_texts: int = 500) -> list[str]:
         "| int8, texts/s | int8 to ours |",
         "|---" * 7 + "|",
     ]
-    theirs = sentence_transformer()
-    with tempfile.TemporaryDirectory() as folder:
-        ours, eight = OnnxEncoder.minilm(), in_eight_bits(Path(folder))
-        for name, read in (("AG News", agnews), ("20 Newsgroups", newsgroups)):
-            texts = read(data)[:n_texts]
-            ways = {"ours": ours.encode, "theirs": theirs, "int8": eight.encode}
-            seconds = dict.fromkeys(ways, float("inf"))
-            vectors: dict[str, object] = {}
-            for _ in range(repeats):  # in turn, so that a busy machine is so for all of them
-                for way, encode in ways.items():
-                    taken, vectors[way] = timed(lambda: encode(texts), 1)  # noqa: B023
-                    seconds[way] = min(seconds[way], taken)
-            difference = float(np.abs(np.subtract(vectors["ours"], vectors["theirs"])).max())
-            speed = {way: n_texts / each for way, each in seconds.items()}
-            lines.append(
-                f"| {name}, first {n_texts:,} | {speed['ours']:.0f} | {speed['theirs']:.0f} | "
-                f"{speed['ours'] / speed['theirs']:.2f}x | {difference:.1g} | "
-                f"{speed['int8']:.0f} | {speed['int8'] / speed['ours']:.2f}x |"
-            )
-            print("\n".join(lines[:2] + lines[-1:]), flush=True)
+    theirs, ours, eight = sentence_transformer(), OnnxEncoder.minilm(), OnnxEncoder.minilm_int8()
+    for name, read in (("AG News", agnews), ("20 Newsgroups", newsgroups)):
+        texts = read(data)[:n_texts]
+        ways = {"ours": ours.encode, "theirs": theirs, "int8": eight.encode}
+        seconds = dict.fromkeys(ways, float("inf"))
+        vectors: dict[str, object] = {}
+        for _ in range(repeats):  # in turn, so that a busy machine is so for all of them
+            for way, encode in ways.items():
+                taken, vectors[way] = timed(lambda: encode(texts), 1)  # noqa: B023
+                seconds[way] = min(seconds[way], taken)
+        difference = float(np.abs(np.subtract(vectors["ours"], vectors["theirs"])).max())
+        speed = {way: n_texts / each for way, each in seconds.items()}
+        lines.append(
+            f"| {name}, first {n_texts:,} | {speed['ours']:.0f} | {speed['theirs']:.0f} | "
+            f"{speed['ours'] / speed['theirs']:.2f}x | {difference:.1g} | "
+            f"{speed['int8']:.0f} | {speed['int8'] / speed['ours']:.2f}x |"
+        )
+        print("\n".join(lines[:2] + lines[-1:]), flush=True)
     return lines
 
 

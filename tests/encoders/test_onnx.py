@@ -145,3 +145,19 @@ def test_without_the_hub_a_name_is_one_sentence(tmp_path):
     result = subprocess.run(run, capture_output=True, text=True, env=environment, check=True)
     assert "there is no folder nobody/no-such-model, and the model hub has no such" in result.stdout
     assert result.stdout.count("\n") == 1
+
+
+def test_in_eight_bits_vectors_are_nearly_the_same(encoder, tmp_path, monkeypatch):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    eight = load_encoder("minilm-int8")
+    texts = [text for text in TEXTS if text]
+    cosines = (eight.encode(texts) * encoder.encode(texts)).sum(axis=1)
+    assert (cosines > 0.95).all()
+    assert (cosines < 0.99999).any()
+    (made,) = tmp_path.glob("ulr/onnx/*/model.onnx")
+    before = made.stat().st_mtime_ns
+    load_encoder("minilm-int8")
+    assert made.stat().st_mtime_ns == before
+    made.write_bytes(made.read_bytes()[:-100])
+    np.testing.assert_array_equal(load_encoder("minilm-int8").encode(["a"]), eight.encode(["a"]))

@@ -14,7 +14,8 @@ class Ones:
 
 
 @pytest.mark.parametrize("name", [name for name, kind in ENCODERS.items() if kind.load])
-def test_every_name_gives_an_encoder_that_is_saved_by_it(name):
+def test_every_name_gives_an_encoder_that_is_saved_by_it(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if not ENCODERS[name].installed:
         pytest.skip(ENCODERS[name].install)
     encoder = load_encoder(name)

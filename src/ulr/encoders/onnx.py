@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from ulr.encoders.lengths import alike_in_length
 from ulr.encoders.tokens import whole_characters
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
-from ulr.files import sha256
+from ulr.files import sha256, whole_folder
 from ulr.refine.points import available_cores
 
 _MODEL = PackagedFile(
@@ -31,7 +34,7 @@ _TOKENIZER = PackagedFile(
 )
 FILES = (_MODEL, _TOKENIZER)
 _MODEL_FILES = ("onnx/model.onnx", "model.onnx")
-_TOKENS_AT_A_TIME = 2048
+_TOKENS_AT_A_TIME = 512
 
 
 class OnnxEncoder:
@@ -105,6 +108,22 @@ class OnnxEncoder:
         return _MiniLM(model, tokenizer, max_tokens=max_tokens, fingerprint=fingerprint)
 
     @classmethod
+    def minilm_int8(cls, max_tokens: int = 128) -> OnnxEncoder:
+        """The same with matrix products in eight bits: half as fast again, nearly as good.
+
+        The model is made once, in the user's cache folder. How a text is rounded depends on what
+        else is in its batch, so vectors of the same text differ by up to a few hundredths.
+        """
+        encoder = cls(
+            _in_eight_bits(_MODEL.locate()),
+            _TOKENIZER.locate(),
+            max_tokens=max_tokens,
+            fingerprint=f"minilm int8 {_MODEL.sha256[:16]}",
+        )
+        encoder.spec = "minilm-int8"
+        return encoder
+
+    @classmethod
     def from_folder(cls, name_or_path: str, max_tokens: int = 128) -> OnnxEncoder:
         """Any sentence encoder with mean pooling whose folder has model.onnx and tokenizer.json.
 
@@ -163,6 +182,39 @@ class OnnxEncoder:
         states = self._session.run(None, {name: given[name] for name in self._inputs})[0]
         sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
         return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+
+
+def _in_eight_bits(model: Path) -> Path:
+    """The model quantised dynamically by onnxruntime, made where it is not there yet."""
+    import onnxruntime
+
+    if find_spec("onnx") is None:
+        raise EncoderError(
+            "'onnx' is not installed; install it with: pip install 'ulr[minilm-int8]'."
+        )
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ulr" / "onnx"
+    folder = cache / f"minilm-int8-{_MODEL.sha256[:16]}-onnxruntime-{onnxruntime.__version__}"
+    made, checksum = folder / "model.onnx", folder / "model.sha256"
+    if made.is_file() and checksum.is_file() and checksum.read_text() == sha256(made):
+        return made
+    quantization = import_module("onnxruntime.quantization")
+    cache.mkdir(parents=True, exist_ok=True)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    with whole_folder(folder) as partial:
+        plain = partial / "plain.onnx"  # the weights as float32, which are stored in eight bits
+        options.optimized_model_filepath = str(plain)
+        onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        quantization.quantize_dynamic(
+            plain,
+            partial / "model.onnx",
+            weight_type=quantization.QuantType.QInt8,
+            per_channel=True,
+            op_types_to_quantize=["MatMul"],
+        )
+        plain.unlink()
+        (partial / "model.sha256").write_text(sha256(partial / "model.onnx"))
+    return made
 
 
 class _MiniLM(OnnxEncoder):
