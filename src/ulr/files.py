@@ -76,6 +76,22 @@ def scratch_file() -> Iterator[tuple[IO[bytes], Path]]:
             yield named, Path(named.name)
 
 
+def user_cache(kind: str) -> Path:
+    """The folder for what can be made again, in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ulr" / kind
+
+
+def places_for(path: Path, kind: str, folder: Path | None = None) -> list[Path]:
+    """Where what was made of a file may be kept, the best place first.
+
+    Beside it, as ``PATH.ulr``, or in the user's cache folder; in a given folder only.
+    """
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    if folder is not None:
+        return [folder / name]
+    return [path.with_name(f"{path.name}.ulr"), user_cache(kind) / name]
+
+
 def sha256(path: Path) -> str:
     """The hash of a file's content, in hexadecimal."""
     with path.open("rb") as file:

@@ -38,6 +38,40 @@ def test_a_share_of_the_documents_gets_no_label(ulr, read_csv, tmp_path):
     assert [row["ulr_label"] for row in read_csv(tmp_path / "again.csv")] == labels
 
 
+def test_a_word_file_is_prepared_and_what_is_wrong_with_it_told(ulr, tmp_path):
+    words = [
+        "goal",
+        "team",
+        "bank",
+        "money",
+        "politics",
+        "sports",
+        "business",
+        "science",
+        "culture",
+    ]
+    lines = [f"{word} {' '.join(str((i * j) % 7 - 3) for j in range(1, 9))}" for i, word in
+             enumerate(words * 20)]  # fmt: skip
+    file = tmp_path / "words.txt"
+    file.write_text("\n".join([*lines, "broken 1 2"]) + "\n")
+    result = ulr("classify", *NEWS, "-l", "politics, sports", "--encoder", f"glove:{file}")
+    assert result.code == 0, result.err
+    assert "1 malformed lines of the word file left out" in result.out
+    assert "without a word that the encoder knows" in result.out
+    assert (tmp_path / "words.txt.ulr").is_dir()
+
+
+def test_a_corpus_of_articles_is_prepared_once(ulr, tmp_path):
+    file = tmp_path / "articles.jsonl"
+    with file.open("w") as out:
+        for title, word in (("Sport", "goal team match"), ("Money", "bank market profit")) * 3:
+            out.write(json.dumps({"title": title, "text": f"{word} {title} " * 20}) + "\n")
+    for _ in range(2):
+        result = ulr("classify", *NEWS, "-l", "sport, money", "--encoder", f"esa:{file}")
+        assert result.code == 0, result.err
+    assert (tmp_path / "articles.jsonl.ulr").is_dir()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -53,21 +53,21 @@ def classify(
     if json and output == "-":
         raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
-        from ulr.classifier import DatalessClassifier, refuse_to_save
-        from ulr.encoders import load_encoder
+        from ulr.classifier import refuse_to_save
         from ulr.jobs import Output, classify_file, text_columns
         from ulr.tables import open_table
 
         if save_model is not None:
             refuse_to_save(save_model, force)
-        label_set = options.label_set(labels, expand)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:
-            classifier = DatalessClassifier(
-                label_set,
-                encoder=load_encoder(encoder, progress.preparing),
+            classifier = options.classifier(
+                labels,
+                expand,
+                encoder,
+                prior,
+                progress.preparing,
                 method=method,
-                prior=options.proportions(prior),
                 distance=distance,
                 template=template,
                 cache=cache,

@@ -96,14 +96,13 @@ class ProgressBar:
         self._done = 0
         self._task = self._progress.add_task(name, total=total, note="documents")
 
-    def preparing(self, done: int, total: int) -> None:
-        """A file that an encoder needs is being read."""
+    def preparing(self, done: int, total: int | None) -> None:
+        """A file that an encoder needs is being read, in bytes or in articles."""
         if self._task is None:
             self.stage("Preparing", total)
         if self._task is not None:
             self._done = done
-            note = f"bytes, {done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
-            self._progress.update(self._task, completed=done, note=note)
+            self._progress.update(self._task, completed=done, note="for the encoder")
 
     def advance(self, documents: int) -> None:
         """Move the bar, and say how fast."""
@@ -227,6 +226,8 @@ def _headline(report: JobReport) -> str:
         parts.append(f"{report.empty_documents:,} empty")
     if report.unknown_documents:
         parts.append(f"{report.unknown_documents:,} without a word that the encoder knows")
+    if report.malformed_lines:
+        parts.append(f"{report.malformed_lines:,} malformed lines of the word file left out")
     if report.truncated_documents:
         parts.append(f"{report.truncated_documents:,} cut to the encoder's limit")
     return "; ".join(parts) + "."

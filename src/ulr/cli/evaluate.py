@@ -47,19 +47,18 @@ def evaluate(
     ulr evaluate test.csv --no-header -t c2 -t c3 --truth c1 -l labels.txt --json
     """
     with plain_errors():
-        from ulr.classifier import DatalessClassifier
-        from ulr.encoders import load_encoder
         from ulr.jobs import evaluate_file, text_columns
         from ulr.tables import open_table
 
-        label_set = options.label_set(labels, expand)
         how = options.table_format(format, encoding, delimiter, no_header)
         with ProgressBar() as progress, open_table(file, how) as source:
-            classifier = DatalessClassifier(
-                label_set,
-                encoder=load_encoder(encoder, progress.preparing),
+            classifier = options.classifier(
+                labels,
+                expand,
+                encoder,
+                prior,
+                progress.preparing,
                 method=method,
-                prior=options.proportions(prior),
                 distance=distance,
                 template=template,
                 cache=cache,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ulr.tables import TableFormat
 
 if TYPE_CHECKING:
+    from ulr.classifier import DatalessClassifier
     from ulr.labels import LabelSet
 
 File = Annotated[
@@ -138,6 +140,26 @@ def label_set(labels: str, expand: str | None) -> LabelSet:
         names = ", ".join(expansion.without)
         print(f"WordNet has no definition of: {names}.", file=sys.stderr)
     return expansion.labels
+
+
+def classifier(
+    labels: str,
+    expand: str | None,
+    encoder: str,
+    prior: str,
+    on_progress: Callable[[int, int | None], None],
+    **settings: Any,
+) -> DatalessClassifier:
+    """A classifier as the options have it; `on_progress` is told how its encoder is prepared."""
+    from ulr.classifier import DatalessClassifier
+    from ulr.encoders import load_encoder
+
+    return DatalessClassifier(
+        label_set(labels, expand),
+        encoder=load_encoder(encoder, on_progress),
+        prior=proportions(prior),
+        **settings,
+    )
 
 
 def proportions(prior: str) -> str | list[float]:

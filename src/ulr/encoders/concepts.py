@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ulr.encoders.protocol import OnTexts
+from ulr.encoders.protocol import OnProgress
 from ulr.encoders.tokens import whole_characters
 from ulr.errors import EncoderError
 
@@ -109,7 +109,7 @@ def words_of(text: str) -> list[str]:
 
 
 def build_index(
-    path: Path, *, min_words: int, max_dims: int, on_progress: OnTexts | None = None
+    path: Path, *, min_words: int, max_dims: int, on_progress: OnProgress | None = None
 ) -> ConceptIndex:
     """Read a corpus and weigh its terms.
 
@@ -171,7 +171,7 @@ class _Counted:
     left_out: int
 
     @classmethod
-    def articles(cls, path: Path, min_words: int, on_progress: OnTexts | None) -> _Counted:
+    def articles(cls, path: Path, min_words: int, on_progress: OnProgress | None) -> _Counted:
         stop_words = frozenset(_STOP_WORDS.split())
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
@@ -179,7 +179,7 @@ class _Counted:
         read = 0
         for read, (title, text) in enumerate(read_articles(path), 1):
             if on_progress is not None and read % _ARTICLES_AT_A_TIME == 0:
-                on_progress(_ARTICLES_AT_A_TIME)
+                on_progress(read, None)
             found = words_of(f"{title}\n{text}")
             if len(found) < min_words:
                 continue
@@ -189,7 +189,7 @@ class _Counted:
             n_words.append(len(count))
             titles.append(whole_characters(title))
         if on_progress is not None and read % _ARTICLES_AT_A_TIME:
-            on_progress(read % _ARTICLES_AT_A_TIME)
+            on_progress(read, None)
         return cls(
             titles,
             dict(numbers),

@@ -19,8 +19,7 @@ from scipy.special import softmax
 from tokenizers import Encoding
 
 from ulr.encoders.lengths import alike_in_length
-from ulr.encoders.protocol import fingerprint
-from ulr.encoders.transformer import (
+from ulr.encoders.pretrained import (
     MAX_TOKENS,
     Pretrained,
     cleaned,
@@ -28,6 +27,7 @@ from ulr.encoders.transformer import (
     model_name,
     unusable,
 )
+from ulr.encoders.protocol import fingerprint
 from ulr.errors import EncoderError
 
 _PAIRS_AT_A_TIME = 4096

@@ -5,9 +5,7 @@ Articles to an index is `ulr.encoders.concepts`'s; here it is kept on disk and a
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from bisect import bisect_left
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -20,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ulr.encoders.concepts import ConceptIndex, Strings, build_index, words_of
-from ulr.encoders.protocol import OnTexts
+from ulr.encoders.protocol import OnProgress
 from ulr.errors import EncoderError
-from ulr.files import sha256, whole_folder
+from ulr.files import places_for, sha256, whole_folder
 
 _FORMAT = "ulr esa 1"
 _ABOUT = "index.json"
@@ -89,7 +87,7 @@ class EsaEncoder:
         *,
         min_words: int = 50,
         max_dims: int = 8192,
-        on_progress: OnTexts | None = None,
+        on_progress: OnProgress | None = None,
     ) -> EsaEncoder:
         """Concepts out of a corpus, one an article.
 
@@ -107,7 +105,7 @@ class EsaEncoder:
         max_dims
             Most dimensions of the vectors.
         on_progress
-            Called with the number of articles of every batch read, when the index is built.
+            Called with the number of articles read so far, and None, while the index is built.
         """
         if min_words < 1 or max_dims < 2:
             raise EncoderError(
@@ -121,7 +119,7 @@ class EsaEncoder:
                 f"{corpus} {missing}; a JSONL or Parquet file of articles is needed."
             )
         settings = _Settings(min_words, max_dims)
-        places = _places(corpus)
+        places = places_for(corpus, "esa")
         for place in places:
             kept = _open(place, corpus, settings)
             if kept is not None:
@@ -235,13 +233,6 @@ class _OfFile(EsaEncoder):
         return partial(EsaEncoder.from_file, **asdict(self._settings)), (str(self._corpus),)
 
 
-def _places(corpus: Path) -> list[Path]:
-    """Where the index of a corpus may be: beside it, or in the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = hashlib.sha256(os.fsencode(corpus.resolve())).hexdigest()[:32]
-    return [corpus.with_name(f"{corpus.name}.ulr"), cache / "ulr" / "esa" / place]
-
-
 def _open(folder: Path, corpus: Path, settings: _Settings) -> _Kept | None:
     """The index in a folder, memory-mapped; None if it is not whole or not of this corpus."""
     try:
@@ -270,7 +261,7 @@ def _identity(corpus: Path) -> dict[str, int]:
 
 
 def _build(
-    places: list[Path], corpus: Path, settings: _Settings, on_progress: OnTexts | None
+    places: list[Path], corpus: Path, settings: _Settings, on_progress: OnProgress | None
 ) -> _Kept:
     """Build the index of a corpus and keep it in the first place that can be written."""
     for place in places:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from ulr.encoders.lengths import alike_in_length
 from ulr.encoders.tokens import whole_characters
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
-from ulr.files import sha256, whole_folder
+from ulr.files import sha256, user_cache, whole_folder
 from ulr.refine.points import available_cores
 
 _MODEL = PackagedFile(
@@ -192,7 +191,7 @@ def _in_eight_bits(model: Path) -> Path:
         raise EncoderError(
             "'onnx' is not installed; install it with: pip install 'ulr[minilm-int8]'."
         )
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ulr" / "onnx"
+    cache = user_cache("onnx")
     folder = cache / f"minilm-int8-{_MODEL.sha256[:16]}-onnxruntime-{onnxruntime.__version__}"
     made, checksum = folder / "model.onnx", folder / "model.sha256"
     if made.is_file() and checksum.is_file() and checksum.read_text() == sha256(made):

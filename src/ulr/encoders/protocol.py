@@ -13,6 +13,7 @@ from ulr.errors import EncoderError
 _BATCH_TEXTS = 2048
 
 OnTexts = Callable[[int], None]
+OnProgress = Callable[[int, int | None], None]  # how much is done, and of how much where known
 
 
 @runtime_checkable

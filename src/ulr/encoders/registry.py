@@ -12,13 +12,12 @@ from ulr.encoders import onnx, static, words
 from ulr.encoders.cross import CrossEncoder, PairScorer
 from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.joined import JoinedEncoder
-from ulr.encoders.protocol import Encoder
+from ulr.encoders.protocol import Encoder, OnProgress
 from ulr.encoders.transformer import TransformerEncoder
 from ulr.encoders.weights import PackagedFile
 from ulr.errors import EncoderError
 
 AnyEncoder: TypeAlias = Encoder | PairScorer
-OnProgress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -140,6 +139,7 @@ ENCODERS: dict[str, EncoderKind] = {
         "Explicit Semantic Analysis over your own corpus of titled articles",
         load_from=EsaEncoder.from_file,
         follows="FILE",
+        prepares=True,
     ),
 }
 
@@ -154,8 +154,8 @@ def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) 
         several with a plus between them, as in ``static+minilm`` or ``static+2*minilm``; or any
         object with ``encode(list of str) -> array``.
     on_progress
-        Called while a file is prepared, as only some kinds need, with the bytes of it that are
-        done and their number in all.
+        Called while a file is prepared, as only some kinds need: how much of it is done, and of
+        how much where that is known.
     """
     if isinstance(spec, str):
         parts = re.split(r"\+(?=(?:[\d.]+\*)?(?:" + "|".join(ENCODERS) + r")(?:[:+]|$))", spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,8 +55,10 @@ class PackagedFile:
         return file
 
 
-def find_folder(name_or_path: str, wanted: tuple[str, ...]) -> Path:
+def find_folder(name_or_path: str | Path, wanted: tuple[str, ...]) -> Path:
     """A folder of model files: the local one, else a copy of the one of that name on the hub.
+
+    What is not on this machine yet is downloaded.
 
     Parameters
     ----------
@@ -73,13 +75,47 @@ def find_folder(name_or_path: str, wanted: tuple[str, ...]) -> Path:
     folder = Path(name_or_path).expanduser()
     if folder.is_dir():
         return folder
-    neither = f"there is no folder {name_or_path}, and the model hub has no such model"
-    if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name_or_path):
-        raise EncoderError(f"{neither}; give a folder or a name such as 'owner/model'.")
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import errors
+
+    name = str(name_or_path)
+    try:
+        return _fetched(name, wanted)
+    except errors.HFValidationError:
+        raise EncoderError(
+            f"{name!r} is neither a folder nor the name of a model on the Hugging Face hub."
+        ) from None
+    except errors.GatedRepoError:
+        raise EncoderError(
+            f"the model {name!r} asks for consent; give it on its page of the Hugging Face hub, "
+            "then log in with: hf auth login."
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise EncoderError(
+            f"{name!r} is neither a folder nor a public model on the Hugging Face hub."
+        ) from None
+    except Exception as error:  # the network has as many errors as layers
+        raise EncoderError(
+            f"{name!r} is not a folder, and the Hugging Face hub cannot be reached to fetch it "
+            f"({one_line(error)}); connect to it, or give the folder of a model."
+        ) from error
+
+
+def _fetched(name: str, wanted: tuple[str, ...]) -> Path:
+    """The folder of the newest copy, or of the one at hand where the network fails."""
+    from huggingface_hub import errors, snapshot_download
 
     try:
-        return Path(snapshot_download(name_or_path, allow_patterns=list(wanted)))
-    except Exception as error:  # the hub's own errors and those of three HTTP libraries
-        why = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-        raise EncoderError(f"{neither}, or it cannot be reached: {why}.") from error
+        return Path(snapshot_download(name, allow_patterns=list(wanted)))
+    except (errors.HFValidationError, errors.RepositoryNotFoundError):
+        raise
+    except Exception:
+        with contextlib.suppress(Exception):
+            at_hand = snapshot_download(name, allow_patterns=list(wanted), local_files_only=True)
+            return Path(at_hand)
+        raise
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__

@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.encoders.protocol import OnProgress
 from ulr.encoders.vocabulary import Vocabulary, WordVectors, index_of_words, packed_words
 from ulr.encoders.wordlines import (
     BYTE_ORDER_MARK,
@@ -35,9 +36,7 @@ from ulr.encoders.wordlines import (
     unpacked,
 )
 from ulr.errors import EncoderError
-from ulr.files import sha256, whole_file
-
-OnBytes = Callable[[int, int], None]
+from ulr.files import places_for, sha256, whole_file
 
 _FORMAT_VERSION = 1
 _BLOCK_BYTES = 2 << 20
@@ -55,7 +54,7 @@ _HEADER_BYTES = 128
 def open_word_file(
     path: str | Path,
     cache: str | Path | None = None,
-    on_progress: OnBytes | None = None,
+    on_progress: OnProgress | None = None,
     *,
     checkpoint_bytes: int = _CHECKPOINT_BYTES,
 ) -> WordVectors:
@@ -79,7 +78,7 @@ def open_word_file(
     path = Path(path).expanduser().absolute()
     if not path.is_file():
         raise EncoderError(f"there is no file of word vectors {path}.")
-    folders = _folders(path, None if cache is None else Path(cache))
+    folders = places_for(path, "words", None if cache is None else Path(cache))
     whole = {folder: about for folder in folders if (about := _read_about(folder)) is not None}
     stamp = _stamp(path)
     for folder, about in whole.items():
@@ -95,16 +94,6 @@ def open_word_file(
     folder.parent.mkdir(parents=True, exist_ok=True)
     about = _Conversion(path, stamp, digest, folder, checkpoint_bytes).run(on_progress)
     return _mapped(folder, about)
-
-
-def _folders(path: Path, cache: Path | None) -> list[Path]:
-    """Where the conversion of a file may be, the best place first."""
-    number = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    name = f"{path.name}.{number}.ulr"
-    if cache is not None:
-        return [cache / name]
-    of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [path.with_name(f"{path.name}.ulr"), of_user / "ulr" / "words" / name]
 
 
 def _stamp(path: Path) -> list[int]:
@@ -208,7 +197,7 @@ class _Conversion:
     folder: Path
     checkpoint_bytes: int
 
-    def run(self, on_progress: OnBytes | None) -> dict[str, Any]:
+    def run(self, on_progress: OnProgress | None) -> dict[str, Any]:
         """Convert, or go on, or wait for the process that is at it; what there is in the end."""
         with _held(_beside(self.folder, self.sha256[:16])) as partial:
             about = _read_about(self.folder)
@@ -227,7 +216,7 @@ class _Conversion:
             on_progress(self.stamp[0], self.stamp[0])
         return about
 
-    def _grown(self, partial: Path, on_progress: OnBytes | None) -> _Progress:
+    def _grown(self, partial: Path, on_progress: OnProgress | None) -> _Progress:
         """All words and vectors, in files that still lack their headers."""
         progress = _Progress.read(partial)
         with contextlib.ExitStack() as stack:

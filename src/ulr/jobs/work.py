@@ -82,6 +82,7 @@ def classify_file(
         kept_iteration=refinement.kept,
         converged=refinement.converged,
         unknown_documents=max(0, refinement.n_zero_documents - report.empty_documents),
+        malformed_lines=getattr(classifier.encoder_, "malformed_lines", None),
     )
 
 

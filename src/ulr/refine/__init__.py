@@ -4,10 +4,10 @@ Knows arrays and nothing of texts or files. Results are the same for any number 
 """
 
 from ulr.refine.calibration import calibrate
+from ulr.refine.centred import Mixture
 from ulr.refine.distances import DISTANCES
 from ulr.refine.door import METHODS, choose_method, nearest, refine, refine_many
 from ulr.refine.matching import match_one_to_one
-from ulr.refine.mixture import Mixture
 from ulr.refine.points import Vectors
 from ulr.refine.result import OnPass, Pass, Refinement
 

@@ -21,18 +21,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ulr.errors import ArrayError
-from ulr.refine import checks
 from ulr.refine.assign import moved_counts, moved_sums
-from ulr.refine.distances import DISTANCES, Float, first_nearest, unit_rows
+from ulr.refine.centred import Mixture, View, centred, single
+from ulr.refine.distances import Float, unit_rows
 from ulr.refine.engines import Engine, run
 from ulr.refine.loop import Problem, Settings
-from ulr.refine.points import Points, Vectors
 from ulr.refine.result import Pass, Refinement
-from ulr.refine.scoring import ROUNDING, Single, two_nearest
-from ulr.refine.survey import Survey, survey
+from ulr.refine.scoring import Single, two_nearest
+from ulr.refine.survey import Survey
 
 MOST_DIMS = 2048  # up to which a covariance of all dimensions is worked out
 _FEW_ROWS = 1024
@@ -84,78 +82,6 @@ class Constants:
     examples: float = 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """What a refinement by mixture has learnt, for documents old and new.
-
-    Attributes
-    ----------
-    centre
-        (n_dims,) the mean of the documents at length one.
-    slopes, offsets
-        (n_labels, n_dims) and (n_labels,): the score of a document is ``z · slope + offset``.
-    """
-
-    centre: Float
-    slopes: Float
-    offsets: Float
-
-    def decide(
-        self, documents: ArrayLike | Vectors, threads: int | None = None
-    ) -> tuple[NDArray[np.intp], Single]:
-        """The label and the scores of documents, (n,) and (n, n_labels); larger is likelier."""
-        rows = checks.rows("documents", documents)
-        if rows.shape[1] != len(self.centre):
-            raise ArrayError(
-                f"documents must have n_dims={len(self.centre)}, as those that the labels were "
-                f"refined on; got {rows.shape[1]}."
-            )
-        points = Points([rows], DISTANCES["cosine"], threads, n_labels=len(self.slopes))
-        with points.at_work():
-            return self.decide_points(points, survey(points), points.n_rows)
-
-    def decide_points(
-        self, points: Points, looked_at: Survey, n_rows: int
-    ) -> tuple[NDArray[np.intp], Single]:
-        """As `decide`, of the first of some points."""
-        labels = np.empty(n_rows, dtype=np.intp)
-        scores = np.empty((n_rows, len(self.slopes)), dtype=np.float32)
-        view = _View(points, looked_at, self.centre)
-        vectors = np.concatenate([self.slopes, self.centre[None]]).astype(np.float32)
-        steepest = float(np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes).max()))
-        doubt = np.float32(8 * (points.n_dims + 64) * ROUNDING * steepest)
-        always = np.float32(32 * ROUNDING * np.abs(self.offsets).max())
-
-        def work(rows: slice, raw: NDArray[np.floating]) -> None:
-            products = vectors @ raw.astype(np.float32, copy=False).T
-            stretch, pull = view.scales(rows, products[-1])
-            found = view.seen(products[:-1], stretch, pull, self.slopes)
-            found += self.offsets.astype(np.float32)[:, None]
-            nearest, lead = two_nearest(-found)
-            unsure = np.flatnonzero(lead <= doubt * (1.0 + pull) + always)
-            for start in range(0, len(unsure), _FEW_ROWS):
-                few = unsure[start : start + _FEW_ROWS]
-                nearest[few] = self._exactly(points, raw[few])
-            labels[rows] = nearest
-            scores[rows] = found.T
-            # Rounding may have put the right label level with another, or behind it.
-            wrong = unsure[scores[rows.start + unsure].argmax(axis=1) != nearest[unsure]]
-            largest = scores[rows.start + wrong].max(axis=1)
-            scores[rows.start + wrong, nearest[wrong]] = np.nextafter(largest, np.float32(np.inf))
-
-        wanted = [rows for rows in points.blocks if rows.start < n_rows]
-        for _ in points.map_rows(work, wanted):
-            pass
-        return labels, scores
-
-    def _exactly(self, points: Points, raw: NDArray[np.floating]) -> NDArray[np.intp]:
-        """The label of some documents, in float64; the first of equally likely ones."""
-        z = _centred(points.exact(raw), self.centre)
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes))
-        compared = -(np.einsum("id,cd->ic", z, self.slopes) + self.offsets)
-        return first_nearest(compared, np.broadcast_to(lengths, compared.shape), self.offsets)
-
-
 def refine_mixture(
     problem: Problem, settings: Settings, engine: Engine, looked_at: Survey
 ) -> Refinement:
@@ -168,41 +94,6 @@ def refine_mixture(
     if not fit.explained():
         return replace(run(problem, settings, engine, looked_at), method=settings.method)
     return fit.answer()
-
-
-class _View:
-    """Documents as seen from their middle, without any of them being made.
-
-    ``z · w = stretch (x · w) - pull (centre · w)``; both are zero for a zero document.
-    """
-
-    def __init__(self, points: Points, looked_at: Survey, centre: Float) -> None:
-        lengths = np.sqrt(looked_at.squares)
-        self.is_zero = lengths == 0.0
-        self.inverse = _single(~self.is_zero / np.where(self.is_zero, 1.0, lengths))
-        self.points, self.centre = points, centre
-        self._square = float(centre @ centre)
-
-    def scales(self, rows: slice, products: Single) -> tuple[Single, Single]:
-        """Stretch and pull of some documents, from their products with the centre."""
-        inverse = self.inverse[rows]
-        squares = 1.0 - 2.0 * (inverse * products).astype(np.float64) + self._square
-        pull = _single(1.0 / np.sqrt(np.maximum(squares, 1e-12)))
-        pull[self.is_zero[rows]] = 0.0
-        return inverse * pull, pull
-
-    def seen(self, products: Single, stretch: Single, pull: Single, vectors: Float) -> Single:
-        """Products of z with some vectors, (n_vectors, n), from those of the documents."""
-        products *= stretch
-        products -= np.multiply.outer((vectors @ self.centre).astype(np.float32), pull)
-        return products
-
-
-def _centred(points: Float, centre: Float) -> Float:
-    """Documents at length one as seen from the centre; zero ones stay zero."""
-    z = unit_rows(points - centre)
-    z[~points.any(axis=1)] = 0.0
-    return z
 
 
 @dataclass
@@ -238,7 +129,7 @@ class _Fit:
         self._n_labels, self._n_dims = problem.anchors.shape
         self._names = unit_rows(problem.anchors)
         self._n = max(1, int(np.count_nonzero(looked_at.squares)))
-        self._view = _View(self._points, looked_at, self._mean())
+        self._view = View(self._points, looked_at, self._mean())
         centre = self._view.centre
         away = self._names - centre
         self._far = float(np.sqrt(np.einsum("ij,ij->i", away, away)).mean())
@@ -256,7 +147,7 @@ class _Fit:
 
     def _mean(self) -> Float:
         """The mean of the documents at length one."""
-        flat = _View(self._points, self._survey, np.zeros(self._n_dims))
+        flat = View(self._points, self._survey, np.zeros(self._n_dims))
 
         def work(rows: slice, raw: NDArray[np.floating]) -> Float:
             return (flat.inverse[rows] @ raw.astype(np.float32, copy=False)).astype(np.float64)
@@ -314,7 +205,7 @@ class _Fit:
             return
         examples = _Sums.none(self._n_labels, self._n_dims)
         for number in numbers.tolist():
-            z = _centred(self._points.row(number)[None], self._view.centre)[0]
+            z = centred(self._points.row(number)[None], self._view.centre)[0]
             examples.sums[self._known[number]] += z
             examples.sizes[self._known[number]] += 1.0
         weight = examples.sizes[:, None] / self._constants.examples
@@ -366,9 +257,9 @@ class _Fit:
         norms = np.sqrt(np.maximum(own**2 + weight**2 + 2 * own * weight * between, _TINY))
         rule = _ClusterRule(
             weight=weight,
-            shares=_single(own / norms),
-            name_shares=_single(weight / norms),
-            bias=_single(
+            shares=single(own / norms),
+            name_shares=single(weight / norms),
+            bias=single(
                 weight * self._returned() / norms
                 + self._constants.size * self._lead * self._log_sizes(clusters.sizes)
             ),
@@ -376,7 +267,7 @@ class _Fit:
             between=between,
             alone=clusters.sizes <= 1,
         )
-        vectors = _single(directions)
+        vectors = single(directions)
 
         def work(rows: slice, raw: NDArray[np.floating]) -> tuple[_Sums, int, float, float]:
             products = vectors @ raw.astype(np.float32, copy=False).T
@@ -465,7 +356,7 @@ class _Fit:
 
     def _gaussian_pass(self) -> int:
         """One pass: how likely every label is for every document; how many moved."""
-        vectors, offsets = _single(self._slopes), _single(self._offsets)
+        vectors, offsets = single(self._slopes), single(self._offsets)
         centre = self._view.centre
 
         def work(rows: slice, raw: NDArray[np.floating]) -> tuple[_Sums, int, float]:
@@ -598,7 +489,3 @@ class _ClusterRule:
         without = (rest * (with_sum - 1.0) / left + self.weight * name) / norm
         scores[own, each] = np.where(self.alone[own], name, without)
         return scores
-
-
-def _single(values: Float) -> Single:
-    return np.asarray(values, dtype=np.float32)

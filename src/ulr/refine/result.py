@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ulr.refine.mixture import Mixture
+    from ulr.refine.centred import Mixture
 
 
 @dataclass(frozen=True)
