@@ -4,9 +4,9 @@
     python benchmarks/four_datasets.py --data DIR --all --encoder static --encoder glove
         [--cache VECTORS] [--write docs/results.md]
 
-DIR (or the environment variable ULR_DATA) holds agnews/test.csv, dbpedia14/test_7600.jsonl,
-yahoo/test_4798.jsonl and 20newsgroups/test.jsonl. Label names are the paper's, in examples/paper.
-The truth is used to report, never to choose.
+DIR (or the environment variable ULR_DATA) holds the official archives, what they unpack to, or
+samples, as `ulr.experiments.distributions` says. Label names are the paper's. The truth is used to
+report, never to choose.
 """
 
 from __future__ import annotations
@@ -14,89 +14,53 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from ulr.classifier import DatalessClassifier
+from ulr.experiments import DATASETS, Documents, read_documents
+from ulr.experiments.wordings import label_set
 from ulr.jobs import EvaluationReport, evaluate_file
-from ulr.labels import read_labels
-from ulr.tables import TableFormat, open_table
-
-LABELS = Path(__file__).resolve().parent.parent / "examples" / "paper"
+from ulr.tables import open_table
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Where a dataset lies and how its rows are read."""
-
-    name: str
-    share: str
-    file: str
-    labels: str
-    columns: tuple[str, ...] = ("text",)
-    truth: str = "label"
-    header: bool = True
-
-
-DATASETS = (
-    Dataset(
-        "AG News", "whole test set", "agnews/test.csv", "agnews.txt", ("c2", "c3"), "c1", False
-    ),
-    Dataset("DBpedia", "sample of 70,000", "dbpedia14/test_7600.jsonl", "dbpedia.txt"),
-    Dataset("Yahoo Answers", "sample of 60,000", "yahoo/test_4798.jsonl", "yahoo.txt"),
-    Dataset("20 Newsgroups", "whole test set", "20newsgroups/test.jsonl", "20newsgroups.txt"),
-)
-
-
-def subject_and_body(post: str) -> str:
-    """A newsgroup post without its headers but for the subject line."""
-    headers, _, body = post.partition("\n\n")
-    subject = re.search(r"^Subject:(.*(?:\n[ \t].*)*)", headers, re.MULTILINE)
-    return f"{subject.group(1).strip() if subject else ''}\n{body}"
-
-
-def without_headers(posts: Path, folder: Path) -> Path:
-    """A copy of a file of newsgroup posts, each reduced to its subject and body."""
-    plain = folder / posts.name
-    with posts.open(encoding="utf-8") as rows, plain.open("w", encoding="utf-8") as out:
-        for row in map(json.loads, rows):
-            out.write(json.dumps(row | {"text": subject_and_body(row["text"])}) + "\n")
-    return plain
+def share(documents: Documents) -> str:
+    """How much of the official test set the documents are."""
+    return f"sample of {documents.official_rows:,}" if documents.is_sample else documents.note
 
 
 def measure(
-    dataset: Dataset,
-    data: Path,
+    documents: Documents,
     encoder: str,
     distance: str,
     method: str = "auto",
     cache: str | None = None,
 ) -> EvaluationReport:
     """Classify one dataset and compare with its truth."""
+    classifier = DatalessClassifier(
+        label_set(documents.dataset.name),
+        encoder=encoder,
+        distance=distance,
+        method=method,
+        cache=cache,
+    )
     with tempfile.TemporaryDirectory() as folder:
-        path = data / dataset.file
-        if dataset.name == "20 Newsgroups":
-            path = without_headers(path, Path(folder))
-        with open_table(str(path), TableFormat(header=dataset.header)) as source:
-            classifier = DatalessClassifier(
-                read_labels(LABELS / dataset.labels),
-                encoder=encoder,
-                distance=distance,
-                method=method,
-                cache=cache,
-            )
-            return evaluate_file(source, dataset.columns, dataset.truth, classifier)
+        path = Path(folder) / "documents.jsonl"
+        with path.open("w", encoding="utf-8") as rows:
+            for text, label in zip(documents.texts, documents.truth, strict=True):
+                rows.write(json.dumps({"text": text, "label": documents.labels[label]}) + "\n")
+        with open_table(str(path)) as source:
+            return evaluate_file(source, ["text"], "label", classifier)
 
 
 def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str | None) -> str:
     """A row a dataset."""
     columns = ("dataset", "documents", "by name", "refined", "macro-F1 by name", "macro-F1 refined")
     lines = [f"| {' | '.join(columns)} | passes | seconds |", "|---" * (len(columns) + 2) + "|"]
-    for dataset in DATASETS:
-        report = measure(dataset, data, encoder, distance, method, cache)
+    for dataset in DATASETS.values():
+        documents = read_documents(dataset.name, data)
+        report = measure(documents, encoder, distance, method, cache)
         figures = (
             report.before.accuracy,
             report.after.accuracy,
@@ -105,7 +69,7 @@ def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str |
         )
         cells = " | ".join(f"{100 * figure:.1f}" for figure in figures)
         lines.append(
-            f"| {dataset.name} | {report.job.documents:,} ({dataset.share}) | {cells} | "
+            f"| {dataset.title} | {report.job.documents:,} ({share(documents)}) | {cells} | "
             f"{report.job.iterations} | {report.job.seconds:.1f} |"
         )
     return "\n".join(lines)
@@ -113,13 +77,14 @@ def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str |
 
 def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
     """A row an encoder: accuracy by name, by the paper's refinement and by ours."""
-    names = " | ".join(dataset.name for dataset in DATASETS)
+    names = " | ".join(dataset.title for dataset in DATASETS.values())
+    all_documents = [read_documents(name, data) for name in DATASETS]
     lines = [f"| encoder | distance | {names} |", "|---" * (len(DATASETS) + 2) + "|"]
     for encoder in encoders:
         for distance, methods in (("cosine", ("ulr", "mixture")), ("l2", ("ulr",))):
             cells = []
-            for dataset in DATASETS:
-                reports = [measure(dataset, data, encoder, distance, m, cache) for m in methods]
+            for documents in all_documents:
+                reports = [measure(documents, encoder, distance, m, cache) for m in methods]
                 figures = [reports[0].before, *(report.after for report in reports)]
                 cells.append(" → ".join(f"{100 * each.accuracy:.1f}" for each in figures))
             name, _, rest = encoder.partition(":")

@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,12 +34,11 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from four_datasets import DATASETS, LABELS, Dataset, without_headers
 from ulr.encoders import CachedEncoder, Encoder, encode_texts, load_encoder
-from ulr.labels import read_labels
+from ulr.experiments import DATASETS, Dataset, read_documents
+from ulr.experiments.wordings import MAIN_NAMES
 from ulr.metrics import calibration_error
 from ulr.refine import calibrate, nearest, refine
-from ulr.tables import TableFormat, open_table
 from wordings import UNFITTING, ten_wordings
 
 Vectors = NDArray[np.float32]
@@ -222,32 +220,16 @@ RIVALS: dict[str, Callable[[Vectors, Vectors], Labels]] = {
 # --- The scenarios
 
 
-def read(dataset: Dataset, data: Path) -> tuple[list[str], list[str]]:
-    """The texts of a dataset and their labels."""
-    texts: list[str] = []
-    truth: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = data / dataset.file
-        if dataset.name == "20 Newsgroups":
-            path = without_headers(path, Path(folder))
-        with open_table(str(path), TableFormat(header=dataset.header)) as source:
-            for batch in source.batches():
-                texts += source.texts(batch, dataset.columns)
-                truth += map(str, batch.column(dataset.truth))
-    return texts, truth
-
-
 def as_it_is(dataset: Dataset, data: Path, encoder: Encoder) -> tuple[Scenario, tuple[str, ...]]:
     """The whole of a dataset under the paper's names, and these names."""
-    texts, truth = read(dataset, data)
-    labels = read_labels(LABELS / dataset.labels)
-    names = tuple(phrases[0] for phrases in labels.phrases())
+    documents = read_documents(dataset.name, data)
+    names = MAIN_NAMES[dataset.name]
     return Scenario(
         PLAIN,
-        dataset.name,
-        encode_texts(encoder, texts),
+        dataset.title,
+        encode_texts(encoder, documents.texts),
         encode_texts(encoder, names),
-        np.array([labels.names.index(label) for label in truth]),
+        documents.truth,
     ), names
 
 
@@ -518,7 +500,9 @@ def main() -> None:
                 raise SystemExit(f"{name} gives no vectors of texts; use an encoder that does.")
             if options.cache:
                 encoder = CachedEncoder(encoder, options.cache)
-            wholes = {each.name: as_it_is(each, options.data, encoder) for each in DATASETS}
+            wholes = {
+                each.title: as_it_is(each, options.data, encoder) for each in DATASETS.values()
+            }
             for scenario in scenarios(wholes, encoder, options.quick):
                 outcomes.append(measure(cut(scenario) if options.quick else scenario, name))
                 told = f"{name}: {scenario.group}, {scenario.name}"

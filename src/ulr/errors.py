@@ -7,7 +7,9 @@ UlrError
     ├── TextError: texts that are not texts
     ├── TableError: files of documents
     ├── EncoderError: an encoder, or the weights it needs
-    └── ModelError: a saved model
+    ├── TrainingError: pairs, settings or checkpoints of a training run
+    ├── ModelError: a saved model
+    └── ExperimentError: an experiment of the paper, or the dataset it needs
 """
 
 
@@ -39,5 +41,13 @@ class EncoderError(InputError):
     """An encoder that cannot be loaded or gives something other than vectors."""
 
 
+class TrainingError(InputError):
+    """Pairs, settings or checkpoints that a training run cannot go on from."""
+
+
 class ModelError(InputError):
     """A saved model that cannot be read or written."""
+
+
+class ExperimentError(InputError):
+    """An experiment of the paper that cannot be run, or a dataset that cannot be read for it."""

@@ -1,0 +1,205 @@
+"""Every label set of the paper, with its exact words: what the labels of a dataset are called.
+
+All come from the paper's appendix but for those of Table 1, which the table itself prints. A set of
+names is a tuple with a phrase a label, in the official order of the dataset's labels. The 30 names
+of the augmented categories are `ulr.named_labels.named_list("stackexchange")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from ulr.errors import ExperimentError
+from ulr.experiments.datasets import find_dataset
+from ulr.labels import LabelSet, as_label_set
+from ulr.named_labels import named_list
+
+Names = tuple[str, ...]
+
+AUGMENTED_CATEGORIES: Names = named_list("stackexchange")
+
+
+def _names(line: str) -> Names:
+    """Names as the paper prints a set of them: on one line, separated by semicolons."""
+    return tuple(name.strip() for name in line.split(";"))
+
+
+def _sets(lines: str) -> tuple[Names, ...]:
+    return tuple(_names(line) for line in lines.strip().splitlines())
+
+
+def _changed(names: Names, *changes: dict[str, str]) -> tuple[Names, ...]:
+    """A set of names for each of the changes: the given one with some names replaced."""
+    return tuple(tuple(change.get(name, name) for name in names) for change in changes)
+
+
+# Appendix, "Label names in the evaluation tasks": the names of the main experiments.
+MAIN_NAMES: dict[str, Names] = {
+    "agnews": _names("world; sports; business; science technology"),
+    "dbpedia14": _names(
+        "company; educational institution; artist; athlete; politician; transportation; building; "
+        "nature; village; animal; plant; album; film; written work"
+    ),
+    "yahoo": _names(
+        "society culture; science mathematics; health; education reference; computers internet; "
+        "sports; business finance; entertainment music; family relationships; politics government"
+    ),
+    "20newsgroups": (
+        "atheist christian atheism god islamic",
+        "graphics image gif animation tiff",
+        "windows dos microsoft ms driver drivers card printer",
+        "bus pc motherboard bios board computer dos",
+        "mac apple powerbook",
+        "window motif xterm sun windows",
+        "sale offer shipping forsale sell price brand obo",
+        "car ford auto toyota honda nissan bmw",
+        "bike motorcycle yamaha",
+        "baseball ball hitter",
+        "hockey wings espn",
+        "encryption key crypto algorithm security",
+        "circuit electronics radio signal battery",
+        "doctor medical disease medicine patient",
+        "space orbit moon earth sky solar",
+        "christian god christ church bible jesus",
+        "gun fbi guns weapon compound",
+        "israel arab jews jewish muslim",
+        "gay homosexual sexual",
+        "christian morality jesus god religion horus",
+    ),
+}
+
+# Table 1: six choices of names for the labels of AG News, from left to right.
+TABLE_1_NAMES: tuple[Names, ...] = _sets("""
+world; sports; business; science technology
+international; health; finance; technology
+world politics; sports; business and finance; science and technology
+world news; health; business; science and technology
+world; health and sports; commerce; science technology
+world news; sports; finance; science
+""")
+
+# Appendix, "Label ensemble": ten sets a dataset. The last two of AG News are equal in the paper.
+ENSEMBLE_NAMES: dict[str, tuple[Names, ...]] = {
+    "agnews": _sets("""
+world; sports; business; science technology
+international; sports; business; science technology
+world; sports; business; science and technology
+international; sports; business; science and technology
+world; sports; business and finance; science technology
+international; sports; business and finance; science technology
+world; sports; business and finance; science and technology
+international; sports; business and finance; science and technology
+world politics; sports; business; science technology
+world politics; sports; business; science technology
+"""),
+    "dbpedia14": _changed(
+        MAIN_NAMES["dbpedia14"],
+        {},
+        {"educational institution": "school"},
+        {"building": "architecture", "film": "movie"},
+        {"written work": "novel"},
+        {"written work": "article"},
+        {"album": "collection", "film": "movie"},
+        {"educational institution": "school", "building": "architecture", "film": "movie"},
+        {"building": "architecture", "film": "movie", "written work": "novel"},
+        {"educational institution": "school", "building": "architecture", "written work": "novel"},
+        {"politician": "official", "film": "movie", "written work": "article"},
+    ),
+    "yahoo": _changed(
+        MAIN_NAMES["yahoo"],
+        {},
+        {"science mathematics": "scientific discipline"},
+        {"education reference": "learning teaching resource"},
+        {"family relationships": "love home"},
+        {"computers internet": "information technology"},
+        {
+            "science mathematics": "scientific discipline",
+            "computers internet": "information technology",
+        },
+        {
+            "education reference": "learning teaching resource",
+            "computers internet": "information technology",
+        },
+        {"business finance": "commerce"},
+        {"computers internet": "information technology", "business finance": "commerce"},
+        {"education reference": "learning teaching resource", "business finance": "commerce"},
+    ),
+}
+
+# Appendix, "Robustness to label noises": the choices for each label. They combine to 240, 4,096 and
+# 1,024 sets. Table 6 counts 240 for AG News, but 3,867 (cosine) and 2,963 (L2) for DBpedia and
+# 1,015 and 947 for Yahoo: fewer than all, without saying which were left out.
+ALTERNATIVES: dict[str, tuple[Names, ...]] = {
+    "agnews": _sets("""
+world; world politics; world news; international; international news
+sports; health; health and sports
+business; commerce; finance; business and finance
+science; technology; science and technology; science technology
+"""),
+    "dbpedia14": _sets("""
+company; corporation
+educational institution; school
+artist; creator
+athlete; sportsman
+politician; official
+transportation
+building; architecture
+nature
+village; suburb
+animal; living thing
+plant
+album; collection
+film; movie
+written work; writing; novel; article
+"""),
+    "yahoo": _sets("""
+society culture; community
+science mathematics; scientific discipline
+health; fitness
+education reference; learning teaching resource
+computers internet; information technology
+sports; athletics
+business finance; commerce
+entertainment music; fun songs
+family relationships; love home
+politics government; policy regime regulation
+"""),
+}
+
+
+def all_wordings(dataset: str) -> list[Names]:
+    """Every combination of the alternative names of a dataset; the last label's change fastest.
+
+    Raises
+    ------
+    ExperimentError
+        When the paper gives no alternatives for the dataset.
+    """
+    if dataset not in ALTERNATIVES:
+        raise ExperimentError(
+            f"the paper has alternative label names for {', '.join(ALTERNATIVES)}; got {dataset!r}."
+        )
+    return list(product(*ALTERNATIVES[dataset]))
+
+
+def label_set(dataset: str, names: Sequence[str] | None = None) -> LabelSet:
+    """The official labels of a dataset, each described by one phrase.
+
+    Parameters
+    ----------
+    dataset
+        One of `ulr.experiments.datasets.DATASETS`.
+    names
+        A phrase a label, in the official order; those of the main experiments by default.
+
+    Raises
+    ------
+    ExperimentError
+        When there is no such dataset, or the phrases are not one a label.
+    """
+    labels = find_dataset(dataset).labels
+    names = MAIN_NAMES[dataset] if names is None else names
+    if len(names) != len(labels):
+        raise ExperimentError(f"{dataset} has {len(labels)} labels, but {len(names)} names came.")
+    return as_label_set(dict(zip(labels, names, strict=True)))
