@@ -20,10 +20,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 from ulr import DatalessClassifier, load_encoder, refine
-from ulr.classifier import as_texts, label_vectors, typical_lead
+from ulr.anchors import label_vectors
 from ulr.errors import ArrayError, EncoderError, LabelError, ModelError, TextError
 from ulr.files import sha256
 from ulr.labels import as_label_set
+from ulr.refine.calibration import typical_lead
+from ulr.tasks import as_texts
 
 LABELS = ["sports", "business", "science and technology"]
 TEXTS = [
@@ -112,6 +114,10 @@ def test_arguments_are_stored_untouched():
         "distance": "l2",
         "prior": "estimate",
         "template": "About {}",
+        "wordings": "combinations",
+        "sample": 9,
+        "extra_labels": ["math"],
+        "seed": 3,
         "max_iterations": np.int64(7),
         "threads": 1,
         "cache": None,
@@ -482,6 +488,10 @@ def test_loaded_model_predicts_the_same(tmp_path, encoder, method, distance):
         "method": method,
         "distance": distance,
         "template": "About {}",
+        "wordings": "combinations",
+        "sample": 9,
+        "extra_labels": ["math"],
+        "seed": 3,
         "max_iterations": np.int64(9),
     }
     saved = DatalessClassifier(labels, encoder=encoder, **arguments).fit(TEXTS)
@@ -568,7 +578,7 @@ def flip_a_bit(path):
         (lambda path: (path / "model.json").write_bytes(b"\xff"), "model.json cannot be read: "),
         (lambda path: (path / "model.json").write_text("[]"), "is of model format None; "),
         (lambda path: rewrite(path, format=9), "is of model format 9; this version of ulr reads f"),
-        (lambda path: (path / "model.json").write_text('{"format": 2}'), "is not a whole saved mo"),
+        (lambda path: (path / "model.json").write_text('{"format": 3}'), "is not a whole saved mo"),
         (lambda path: rewrite(path, labels=None), "is not a whole saved model: TypeError"),
         (lambda path: rewrite(path, labels=[]), "names 0 labels, centroids.safetensors holds 3"),
         (lambda path: write_centroids(path, 2), "names 3 labels, centroids.safetensors holds 2"),

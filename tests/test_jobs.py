@@ -75,7 +75,7 @@ class Diary:
     def __init__(self):
         self.stages, self.documents, self.passes = [], [], []
 
-    def stage(self, name, total):
+    def stage(self, name, total, unit="documents"):
         self.stages.append((name, total))
         self.documents.append(0)
 
@@ -328,7 +328,7 @@ def test_bad_rows_are_met_before_encoding(tmp_path, classifier, content, message
 @pytest.mark.parametrize("rows", [DOCUMENTS * 2, DOCUMENTS[:3]], ids=["longer", "shorter"])
 def test_file_that_changes_on_the_way_is_refused(tmp_path, source, classifier, rows):
     class Meddler(Diary):
-        def stage(self, name, total):
+        def stage(self, name, total, unit="documents"):
             if name == "Writing":
                 write_rows(source, [(i, *row) for i, row in enumerate(rows)])
 

@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ulr.encoders import (
-    AnyEncoder,
-    CachedEncoder,
-    Encoder,
-    JoinedEncoder,
-    LabelScores,
-    OnTexts,
-    encode_batches,
-    encode_texts,
-    fingerprint,
-    in_batches,
-    load_encoder,
-)
-from ulr.errors import ArrayError, LabelError, ModelError, TextError
-from ulr.files import refuse_existing, sha256, whole_folder
-from ulr.labels import Label, LabelSet, as_label_set
-from ulr.refine import Mixture, OnPass, calibrate, choose_method, nearest, refine
+from ulr.encoders import AnyEncoder, OnTexts, encode_texts, in_batches
+from ulr.refine import OnPass, calibrate, nearest, refine, refine_ensemble
 from ulr.refine.calibration import typical_lead
 from ulr.refine.distances import unit_rows
+from ulr.saved import load_model, save_model
+from ulr.tasks import Task, as_texts, encode, prepare
 
-_FORMAT_VERSION = 2
-_SETTINGS, _ARRAYS = "model.json", "centroids.safetensors"
 _ROWS_AT_A_TIME = 4096
-_OF_MIXTURE = ("centre", "slopes", "offsets")
 
 
 class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,6 +44,19 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with every text. ``auto`` is that for such an encoder, and ``cosine`` for the others.
     template
         A sentence with ``{}`` in it that is put around every phrase before it is encoded.
+    wordings
+        What becomes of several phrases a label. ``average`` makes one vector of them. An ensemble
+        refines several sets of one phrase a label and lets the sum of their scores decide:
+        ``combinations`` for all combinations of the phrases, or the sets themselves, as lists of
+        phrases in the order of the labels, or the `Path` of a file of them.
+    sample
+        Most combinations to take, of which there may be many; None for all of up to 4,096 and for
+        1,024 of more.
+    extra_labels
+        Names of further categories that take part in the refinement and are never predicted, or
+        the `Path` of a file of them.
+    seed
+        Of the draw of combinations.
     max_iterations
         Most passes over the texts.
     threads
@@ -88,7 +82,11 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_
         Passes over the texts.
     mixture_
-        What the refinement by mixture has learnt; None for other methods.
+        The rule that a refinement by mixture or an ensemble has learnt; None for others.
+    wordings_
+        The sets of an ensemble; None without one.
+    extra_labels_
+        The names of the extra labels.
     temperature_
         What scores are divided by before they become probabilities; see `predict_proba`.
     none_threshold_
@@ -119,6 +117,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         distance: str = "auto",
         prior: Any = "estimate",
         template: str | None = None,
+        wordings: Any = "average",
+        sample: int | None = None,
+        extra_labels: Any = None,
+        seed: int = 0,
         max_iterations: int = 100,
         threads: int | None = None,
         cache: str | Path | None = None,
@@ -131,6 +133,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.distance = distance
         self.prior = prior
         self.template = template
+        self.wordings = wordings
+        self.sample = sample
+        self.extra_labels = extra_labels
+        self.seed = seed
         self.max_iterations = max_iterations
         self.threads = threads
         self.cache = cache
@@ -143,7 +149,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.one_d_array = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> Self:
+    def fit(
+        self,
+        texts: Iterable[str],
+        y: Iterable[Any] | None = None,
+        *,
+        extra_texts: Iterable[str] | None = None,
+    ) -> Self:
         """Encode the texts, classify them by name, refine the labels on them.
 
         Parameters
@@ -153,16 +165,21 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             as an empty text.
         y
             Nothing, or the label of each text where it is known and None (or -1) elsewhere.
+        extra_texts
+            Further texts that the labels are refined on and that get no label.
         """
-        return self.fit_batches(in_batches(as_texts(texts)), y)
+        extra = None if extra_texts is None else in_batches(as_texts(extra_texts))
+        return self.fit_batches(in_batches(as_texts(texts)), y, extra_batches=extra)
 
     def fit_batches(
         self,
         batches: Iterable[list[str]],
         y: Iterable[Any] | None = None,
         *,
+        extra_batches: Iterable[list[str]] | None = None,
         on_texts: OnTexts | None = None,
         on_pass: OnPass | None = None,
+        on_set: Callable[[int], None] | None = None,
     ) -> Self:
         """As `fit`, for texts that arrive batch by batch and need never be in memory at once.
 
@@ -172,84 +189,50 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Lists of texts.
         y
             As in `fit`, one a text.
+        extra_batches
+            Lists of the extra texts.
         on_texts
             Called with the number of texts of every encoded batch.
         on_pass
-            Called after every pass of the refinement.
+            Called after every pass of the refinement of one set of labels.
+        on_set
+            Called after every set of labels of an ensemble with the number of all.
         """
-        choose_method(self.method, "cosine" if self.distance == "auto" else self.distance)
-        label_set = as_label_set(self.labels)
-        self._check_none(label_set)
-        encoder = load_encoder(self.encoder)
-        distance = self._distance_for(encoder)
-        text_encoder = self._text_encoder(encoder, label_set)
-        anchors = None  # for Jensen-Shannon: certainty of each label
-        if distance != "jensen-shannon":
-            anchors = label_vectors(text_encoder, label_set, self.template)
-        known = None if y is None else _known_labels(y, label_set)
-        documents = encode_batches(text_encoder, batches, on_texts)
-        if known is not None and len(known) != len(documents):
-            raise LabelError(
-                f"y must have one label a text, None (or -1) where it is unknown; got "
-                f"{len(known)} for {len(documents)} texts."
+        task = prepare(self)
+        given = encode(task, self, batches, y, extra_batches, on_texts)
+        documents, anchors, settings = given.documents, given.anchors, given.settings
+        if given.sets is None:
+            refinement = refine(documents, anchors, on_pass=on_pass, **given.beside, **settings)
+        else:
+            refinement = refine_ensemble(
+                documents, given.sets, on_set=on_set, **given.beside, **settings
             )
-        settings: dict[str, Any] = {
-            "distance": distance,
-            "method": self.method,
-            "prior": self.prior,
-            "max_iterations": self.max_iterations,
-            "threads": self.threads,
-        }
-        refinement = refine(documents, anchors, known=known, on_pass=on_pass, **settings)
-        self.encoder_, self.text_encoder_ = encoder, text_encoder
-        self.distance_ = distance
-        self.label_set_ = label_set
-        self.classes_ = np.array(label_set.names)
+        self._begin(task)
         self.refinement_ = refinement
         self.centroids_ = refinement.centroids
         self.n_iter_ = refinement.n_iterations
         self.mixture_ = refinement.mixture
         sharpness = 1.0 / typical_lead(refinement.scores)
         if anchors is not None:
-            settings["method"] = refinement.method
-            sharpness = calibrate(documents, anchors, refinement, known, **settings)
+            settings = settings | {"method": refinement.method}
+            sharpness = calibrate(documents, anchors, refinement, given.known, **settings)
         self.temperature_ = 1.0 / sharpness
         self.names_ = None if anchors is None else unit_rows(anchors.astype(np.float64))
         self.none_threshold_ = None
         self.is_none_ = np.zeros(len(documents), dtype=bool)
         if self.none_share is not None:
             likeness = self._likeness(documents, refinement.predictions)
-            free = np.ones(len(documents), dtype=bool) if known is None else known < 0
+            free = np.ones(len(documents), dtype=bool) if given.known is None else given.known < 0
             self.none_threshold_ = float(np.quantile(likeness[free], self.none_share))
             self.is_none_ = free & (likeness < self.none_threshold_)
         return self
 
-    def _distance_for(self, encoder: AnyEncoder) -> str:
-        """The distance to use, if it is one for what the encoder gives."""
-        pairs = not isinstance(encoder, Encoder)
-        if self.distance == "auto":
-            return "jensen-shannon" if pairs else "cosine"
-        if pairs and self.distance != "jensen-shannon":
-            raise ArrayError(
-                f"distance {self.distance!r} compares vectors, and this encoder gives "
-                "probabilities of labels; use jensen-shannon or auto."
-            )
-        if not pairs and self.distance == "jensen-shannon":
-            raise ArrayError(
-                "distance 'jensen-shannon' compares probabilities of labels, which encoders of "
-                "texts do not give; use cosine, l2 or dot."
-            )
-        return self.distance
-
-    def _text_encoder(self, encoder: AnyEncoder, label_set: LabelSet) -> Encoder:
-        """What texts go through to become points."""
-        if not isinstance(encoder, Encoder):
-            encoder = LabelScores(encoder, label_set.phrases(self.template))
-        if self.cache is None:
-            return encoder
-        if isinstance(encoder, JoinedEncoder):
-            return encoder.cached(self.cache)
-        return CachedEncoder(encoder, self.cache)
+    def _begin(self, task: Task) -> None:
+        """Take over what the arguments come to."""
+        self.encoder_, self.text_encoder_ = task.encoder, task.text_encoder
+        self.distance_ = task.distance
+        self.label_set_, self.classes_ = task.labels, np.array(task.labels.names)
+        self.wordings_, self.extra_labels_ = task.wordings, task.extra_labels
 
     def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[np.str_]:
         """The labels of the texts that the labels are refined on."""
@@ -318,55 +301,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             likeness[few] = np.einsum("ij,ij->i", texts, self.names_[labels[few]])
         return likeness
 
-    def _check_none(self, label_set: LabelSet) -> None:
-        if self.none_share is None:
-            return
-        if not isinstance(self.none_share, int | float) or not 0 < self.none_share < 1:
-            raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
-        if self.none_label in label_set.names:
-            raise LabelError(
-                f"{self.none_label!r} is one of the labels; choose another none_label."
-            )
-
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write what `predict` needs to a folder: JSON and safetensors, whole or not at all."""
         check_is_fitted(self)
-        folder = Path(path)
-        refuse_to_save(folder, overwrite)
-        with whole_folder(folder) as partial:
-            arrays = {"centroids": self.centroids_}
-            if self.names_ is not None:
-                arrays["names"] = self.names_
-            if self.mixture_ is not None:
-                arrays |= {name: getattr(self.mixture_, name) for name in _OF_MIXTURE}
-            save_file(
-                {name: np.ascontiguousarray(array) for name, array in arrays.items()},
-                str(partial / _ARRAYS),
-            )
-            settings = {
-                "format": _FORMAT_VERSION,
-                "labels": [
-                    {"name": each.name, "phrases": each.phrases} for each in self.label_set_
-                ],
-                "encoder": getattr(self.encoder_, "spec", None),
-                "encoder_fingerprint": fingerprint(self.encoder_),
-                "method": self.method,
-                "distance": self.distance,
-                "prior": self.prior
-                if isinstance(self.prior, str)
-                else list(map(float, self.prior)),
-                "template": self.template,
-                "max_iterations": int(self.max_iterations),
-                "n_iter": self.n_iter_,
-                "temperature": self.temperature_,
-                "none_share": self.none_share,
-                "none_label": self.none_label,
-                "none_threshold": self.none_threshold_,
-                "arrays_sha256": sha256(partial / _ARRAYS),
-            }
-            (partial / _SETTINGS).write_text(
-                json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8"
-            )
+        save_model(self, path, overwrite)
 
     @classmethod
     def load(
@@ -375,7 +313,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         encoder: AnyEncoder | None = None,
         cache: str | Path | None = None,
-    ) -> Self:
+    ) -> DatalessClassifier:
         """Read a saved model.
 
         Parameters
@@ -387,147 +325,4 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cache
             A folder to keep the vectors of texts in.
         """
-        folder = Path(path)
-        settings = _read_settings(folder)
-        try:
-            labels = LabelSet(
-                tuple(Label(e["name"], tuple(e["phrases"])) for e in settings["labels"])
-            )
-            name, expected = settings["encoder"], settings["encoder_fingerprint"]
-            if encoder is None and name is None:
-                raise ModelError(
-                    f"{folder} was fitted with an encoder object, {expected}; "
-                    "give it to load(path, encoder=…)."
-                )
-            model = cls(
-                labels,
-                encoder=name if encoder is None else encoder,
-                method=settings["method"],
-                distance=settings["distance"],
-                prior=settings["prior"],
-                template=settings["template"],
-                max_iterations=settings["max_iterations"],
-                cache=cache,
-                none_share=settings["none_share"],
-                none_label=settings["none_label"],
-            )
-            model.encoder_ = load_encoder(model.encoder)
-            found = fingerprint(model.encoder_)
-            if found != expected:
-                raise ModelError(
-                    f"{folder} needs the encoder {expected}; this one is {found}. "
-                    "Give the right one to load(path, encoder=…)."
-                )
-            if sha256(folder / _ARRAYS) != settings["arrays_sha256"]:
-                raise ModelError(f"{folder / _ARRAYS} is damaged: its hash is not the saved one.")
-            arrays = load_file(str(folder / _ARRAYS))
-            model.centroids_ = arrays["centroids"]
-            model.names_ = arrays.get("names")
-            model.mixture_ = None
-            if _OF_MIXTURE[0] in arrays:
-                model.mixture_ = Mixture(**{name: arrays[name] for name in _OF_MIXTURE})
-            if len(model.centroids_) != len(labels):
-                raise ModelError(
-                    f"{folder} is damaged: {_SETTINGS} names {len(labels)} labels, {_ARRAYS} "
-                    f"holds {len(model.centroids_)}."
-                )
-            model.distance_ = model._distance_for(model.encoder_)
-            model.text_encoder_ = model._text_encoder(model.encoder_, labels)
-            model.n_iter_ = settings["n_iter"]
-            model.temperature_ = settings["temperature"]
-            model.none_threshold_ = settings["none_threshold"]
-        except (KeyError, TypeError, OSError, SafetensorError) as error:
-            raise ModelError(f"{folder} is not a whole saved model: {error!r}.") from error
-        model.label_set_ = labels
-        model.classes_ = np.array(labels.names)
-        return model
-
-
-def refuse_to_save(path: str | Path, overwrite: bool) -> None:
-    """Say so now if a model could not be saved to a folder."""
-    folder = Path(path)
-    refuse_existing(folder, overwrite, ModelError, "overwrite=True (--force)")
-    if folder.exists() and not (folder / _SETTINGS).is_file():
-        raise ModelError(f"{folder} is not a saved model, so it is not replaced.")
-
-
-def as_texts(texts: Iterable[Any]) -> list[str]:
-    """Documents as a list of texts, from a list, an array or a Series; None and NaN are empty."""
-    if isinstance(texts, str):
-        raise TextError("texts must be a list of texts; got one text. Put it in a list.")
-    shape = getattr(texts, "shape", None)
-    if shape is not None and len(shape) != 1:
-        raise TextError(f"texts must be a one-dimensional list of texts; got shape {shape}.")
-    if not isinstance(texts, Iterable):
-        raise TextError(f"texts must be a list of texts; got {type(texts).__name__}.")
-    documents = ["" if _missing(text) else text for text in texts]
-    for index, text in enumerate(documents):
-        if not isinstance(text, str):
-            raise TextError(f"texts must be texts; number {index} is {text!r}.")
-    if not documents:
-        raise TextError("there are no texts; at least one is needed.")
-    return [str(text) for text in documents]
-
-
-def label_vectors(
-    encoder: Encoder, label_set: LabelSet, template: str | None = None
-) -> NDArray[np.float32]:
-    """One vector a label: its phrase's, or the mean of its phrases' unit vectors."""
-    phrases = label_set.phrases(template)
-    vectors = encode_texts(encoder, [phrase for each in phrases for phrase in each])
-    rows, end = [], 0
-    for label, each in zip(label_set, phrases, strict=True):
-        own = vectors[end : end + len(each)]
-        end += len(each)
-        if not own.any(axis=1).all():
-            raise LabelError(
-                f"label {label.name!r}: the encoder knows no word of "
-                f"{each[int(np.argmin(own.any(axis=1)))]!r}; use other words."
-            )
-        rows.append(own[0] if len(own) == 1 else unit_rows(own.astype(np.float64)).mean(axis=0))
-    return np.stack(rows).astype(np.float32)
-
-
-def _missing(value: Any) -> bool:
-    """Whether a value is None, NaN or pandas.NA, which is neither equal to itself nor unequal."""
-    if value is None or isinstance(value, str):
-        return value is None
-    same = value == value
-    return same is value or (isinstance(same, bool | np.bool_) and not same)
-
-
-def _known_labels(y: Iterable[Any], label_set: LabelSet) -> NDArray[np.intp]:
-    """Label index of each text, -1 where it is not known."""
-    shape = getattr(y, "shape", None)
-    if isinstance(y, str) or not isinstance(y, Iterable) or (shape and len(shape) != 1):
-        found = f"shape {shape}" if shape else type(y).__name__
-        raise LabelError(f"y must be a list of labels, None (or -1) where unknown; got {found}.")
-    index = {name: i for i, name in enumerate(label_set.names)}
-    known = []
-    for place, label in enumerate(y):
-        if _missing(label) or (not isinstance(label, str) and label == -1):
-            known.append(-1)
-        elif str(label) in index:
-            known.append(index[str(label)])
-        else:
-            raise LabelError(
-                f"y must be label names, and None (or -1) where unknown; number {place} is "
-                f"{label!r}. The labels are: {', '.join(label_set.names)}."
-            )
-    return np.array(known, dtype=np.intp)
-
-
-def _read_settings(folder: Path) -> dict[str, Any]:
-    if not (folder / _SETTINGS).is_file():
-        raise ModelError(f"{folder} is not a saved model; it has no {_SETTINGS}.")
-    try:
-        settings = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ModelError(f"{folder / _SETTINGS} cannot be read: {error}.") from error
-    version = settings.get("format") if isinstance(settings, dict) else None
-    if version != _FORMAT_VERSION:
-        raise ModelError(
-            f"{folder} is of model format {version}; this version of ulr reads format "
-            f"{_FORMAT_VERSION}. Save it again, or install the ulr that wrote it."
-        )
-    return dict(settings)
+        return load_model(cls, path, encoder, cache)

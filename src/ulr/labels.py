@@ -46,13 +46,16 @@ class LabelSet:
 
     def phrases(self, template: str | None = None) -> list[list[str]]:
         """What is encoded: the phrases of each label, each inside the template if there is one."""
-        if template is None:
-            return [list(label.phrases) for label in self.labels]
-        if "{}" not in template:
-            raise LabelError(
-                f"a template must contain {{}} where the phrase goes; got {template!r}."
-            )
-        return [[template.replace("{}", phrase) for phrase in each.phrases] for each in self.labels]
+        return [[in_template(phrase, template) for phrase in each.phrases] for each in self.labels]
+
+
+def in_template(phrase: str, template: str | None) -> str:
+    """A phrase inside the sentence that is put around every phrase, if there is one."""
+    if template is None:
+        return phrase
+    if "{}" not in template:
+        raise LabelError(f"a template must contain {{}} where the phrase goes; got {template!r}.")
+    return template.replace("{}", phrase)
 
 
 @dataclass(frozen=True)
@@ -103,16 +106,49 @@ def parse_labels(text: str) -> LabelSet:
 
 def labels_from_argument(value: str) -> LabelSet:
     """Labels from a command-line argument: the name of a file, or the labels themselves."""
-    if value.lower().endswith(_FILE_ENDINGS) or _is_file(value):
-        return read_labels(value)
-    return parse_labels(value)
+    return read_labels(value) if is_label_file(value) else parse_labels(value)
 
 
-def _is_file(value: str) -> bool:
+def is_label_file(value: str) -> bool:
+    """Whether a command-line argument names a file rather than the labels themselves."""
     try:
-        return Path(value).is_file()
+        return value.lower().endswith(_FILE_ENDINGS) or Path(value).is_file()
     except OSError:  # a list of labels can be longer than any file's name
         return False
+
+
+def extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
+    """Further names that take part in a refinement and are never predicted.
+
+    Parameters
+    ----------
+    given
+        A list of names, or a `Path` of a file as for labels.
+    label_set
+        The labels, none of whose names or phrases may be among them.
+    """
+    if isinstance(given, Path):
+        found = entries_with_places(given)
+    elif isinstance(given, str) or not isinstance(given, Iterable):
+        raise LabelError(f"extra labels must be a list of names; got {given!r}.")
+    else:
+        found = [(f"extra label {i}", name) for i, name in enumerate(given, 1)]
+    taken = {each.casefold(): label.name for label in label_set for each in label.phrases}
+    taken |= {name.casefold(): name for name in label_set.names}
+    names: dict[str, str] = {}
+    for where, value in found:
+        name = one_text(value, where, "extra label")
+        if name.casefold() in taken:
+            raise LabelError(
+                f"{where}: extra label {name!r} equals a name or phrase of the label "
+                f"{taken[name.casefold()]!r}; leave it out."
+            )
+        if name in names:
+            raise LabelError(f"{where}: extra label {name!r} is already given at {names[name]}.")
+        names[name] = where
+    if not names:
+        raise LabelError("there are no extra labels; name at least one.")
+    return tuple(names)
 
 
 def read_labels(path: str | Path) -> LabelSet:
@@ -123,24 +159,41 @@ def read_labels(path: str | Path) -> LabelSet:
     names to one phrase or several.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise LabelError(f"there is no label file {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    ending = path.suffix.lower()
+    text, ending = _read_text(path), path.suffix.lower()
     if ending == ".json":
         entries = _json_entries(text, path.name)
     elif ending in (".yaml", ".yml"):
         entries = _yaml_entries(text, path.name)
     else:
-        entries = [
-            _line_entry(f"{path.name} line {number}", line)
-            for number, line in enumerate(text.splitlines(), 1)
-            if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# ")
-        ]
+        entries = [_line_entry(where, line) for where, line in _lines(text, path.name)]
     return _checked(entries, path.name)
+
+
+def entries_with_places(path: Path) -> list[tuple[str, Any]]:
+    """What a file lists and where each stands: a text file's lines, JSON's or YAML's items."""
+    text, ending = _read_text(path), path.suffix.lower()
+    if ending not in (".json", ".yaml", ".yml"):
+        return list(_lines(text, path.name))
+    entries = (_json_entries if ending == ".json" else _yaml_entries)(text, path.name)
+    if any(entry.phrases is not None for entry in entries):
+        raise LabelError(f"{path.name} must hold a list; it holds a mapping.")
+    return [(entry.where, entry.name) for entry in entries]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise LabelError(f"there is no label file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+
+
+def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
+    """The lines that say something, and where they stand."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# "):
+            yield f"{source} line {number}", line
 
 
 def _line_entry(where: str, line: str) -> _Entry:
@@ -236,7 +289,7 @@ def _checked(entries: list[_Entry], source: str | None = None) -> LabelSet:
     names: dict[str, str] = {}
     owners: dict[str, tuple[str, str]] = {}
     for entry in entries:
-        name = _text(entry.name, entry.where, "name")
+        name = one_text(entry.name, entry.where, "name")
         if name in names:
             raise LabelError(f"{entry.where}: label {name!r} is already given at {names[name]}.")
         names[name] = entry.where
@@ -267,10 +320,11 @@ def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
         )
     if not entry.phrases:
         raise LabelError(f"{entry.where}: label {name!r} has no phrases.")
-    return tuple(_text(phrase, entry.where, f"phrase of {name!r}") for phrase in entry.phrases)
+    return tuple(one_text(phrase, entry.where, f"phrase of {name!r}") for phrase in entry.phrases)
 
 
-def _text(value: Any, where: str, what: str) -> str:
+def one_text(value: Any, where: str, what: str) -> str:
+    """A name or phrase, its blanks made plain; an error says where it stands and what it is."""
     if not isinstance(value, str):
         raise LabelError(f"{where}: a {what} must be a text; got {value!r}.")
     if not value.strip():

@@ -21,6 +21,12 @@ def classify(
     encoder: options.Encoder = "static",
     template: options.Template = None,
     expand: options.Expand = None,
+    wordings: options.Wordings = "average",
+    sample: options.Sample = None,
+    extra_labels: options.ExtraLabels = None,
+    extra_texts: options.ExtraTexts = None,
+    examples: options.Examples = None,
+    seed: options.Seed = 0,
     none: options.NoneShare = None,
     none_label: options.NoneLabel = "none of these",
     cache: options.Cache = None,
@@ -48,13 +54,15 @@ def classify(
 
     ulr classify tickets.parquet -l labels.txt -t subject -t body -o out.parquet
 
+    ulr classify news.csv -l labels.yaml --wordings combinations --examples few.csv
+
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
     """
     if json and output == "-":
         raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
-        from ulr.classifier import refuse_to_save
         from ulr.jobs import Output, classify_file, text_columns
+        from ulr.saved import refuse_to_save
         from ulr.tables import open_table
 
         if save_model is not None:
@@ -66,7 +74,11 @@ def classify(
                 expand,
                 encoder,
                 prior,
+                wordings,
+                extra_labels,
                 progress.preparing,
+                sample=sample,
+                seed=seed,
                 method=method,
                 distance=distance,
                 template=template,
@@ -74,13 +86,16 @@ def classify(
                 none_share=none,
                 none_label=none_label,
             )
-            report = classify_file(
-                source,
-                text_columns(source, text_column or []),
-                classifier,
-                Output(output, prefix, force),
-                progress,
-            )
+            columns = text_columns(source, text_column or [])
+            with options.support(classifier, columns, examples, extra_texts, encoding) as support:
+                report = classify_file(
+                    source,
+                    columns,
+                    classifier,
+                    Output(output, prefix, force),
+                    progress,
+                    support,
+                )
         if save_model is not None:
             classifier.save(save_model, overwrite=force)
         if json:

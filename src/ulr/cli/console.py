@@ -80,7 +80,7 @@ class ProgressBar:
             disable=not sys.stderr.isatty(),
         )
         self._task: TaskID | None = None
-        self._done = 0
+        self._done, self._unit = 0, "documents"
 
     def __enter__(self) -> ProgressBar:
         self._progress.start()
@@ -89,12 +89,12 @@ class ProgressBar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def stage(self, name: str, total: int | None) -> None:
+    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
         """Begin another bar."""
         if self._task is not None:
             self._progress.update(self._task, total=self._done, completed=self._done)
-        self._done = 0
-        self._task = self._progress.add_task(name, total=total, note="documents")
+        self._done, self._unit = 0, unit
+        self._task = self._progress.add_task(name, total=total, note=unit)
 
     def preparing(self, done: int, total: int | None) -> None:
         """A file that an encoder needs is being read, in bytes or in articles."""
@@ -104,13 +104,13 @@ class ProgressBar:
             self._done = done
             self._progress.update(self._task, completed=done, note="for the encoder")
 
-    def advance(self, documents: int) -> None:
+    def advance(self, count: int) -> None:
         """Move the bar, and say how fast."""
         if self._task is not None:
-            self._done += documents
-            self._progress.update(self._task, advance=documents)
+            self._done += count
+            self._progress.update(self._task, advance=count)
             speed = self._progress.tasks[-1].speed
-            note = f"documents, {speed:,.0f}/s" if speed else "documents"
+            note = f"{self._unit}, {speed:,.0f}/s" if speed else self._unit
             self._progress.update(self._task, note=note)
 
     def passed(self, done: Pass) -> None:
@@ -221,6 +221,18 @@ def _headline(report: JobReport) -> str:
         )
         if not report.converged and report.iterations > 1:
             parts.append("stopped at the limit of passes before it settled")
+    if report.wordings is not None:
+        sets = f"{report.wordings:,} sets of names decide together"
+        if report.possible_wordings != report.wordings:
+            sets += f", drawn from {report.possible_wordings:,}"
+        parts.append(sets)
+    for count, what in (
+        (report.examples, "labelled examples"),
+        (report.extra_texts, "extra texts"),
+        (report.extra_labels, "extra labels"),
+    ):
+        if count:
+            parts.append(f"{count:,} {what}")
     parts.append(f"{report.seconds:.1f} s")
     if report.empty_documents:
         parts.append(f"{report.empty_documents:,} empty")

@@ -28,6 +28,12 @@ def evaluate(
     encoder: options.Encoder = "static",
     template: options.Template = None,
     expand: options.Expand = None,
+    wordings: options.Wordings = "average",
+    sample: options.Sample = None,
+    extra_labels: options.ExtraLabels = None,
+    extra_texts: options.ExtraTexts = None,
+    examples: options.Examples = None,
+    seed: options.Seed = 0,
     cache: options.Cache = None,
     json: options.Json = False,
     format: options.Format = None,
@@ -57,15 +63,19 @@ def evaluate(
                 expand,
                 encoder,
                 prior,
+                wordings,
+                extra_labels,
                 progress.preparing,
+                sample=sample,
+                seed=seed,
                 method=method,
                 distance=distance,
                 template=template,
                 cache=cache,
             )
-            report = evaluate_file(
-                source, text_columns(source, text_column or []), truth, classifier, progress
-            )
+            columns = text_columns(source, text_column or [])
+            with options.support(classifier, columns, examples, extra_texts, encoding) as support:
+                report = evaluate_file(source, columns, truth, classifier, progress, support)
         if json:
             print_json(report.as_dict())
         else:

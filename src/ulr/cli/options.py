@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from ulr.tables import TableFormat
 
 if TYPE_CHECKING:
     from ulr.classifier import DatalessClassifier
+    from ulr.jobs import Support
     from ulr.labels import LabelSet
 
 File = Annotated[
@@ -98,6 +101,49 @@ Template = Annotated[
     str | None,
     typer.Option("--template", help="A sentence around every phrase: 'This text is about {}.'"),
 ]
+Wordings = Annotated[
+    str,
+    typer.Option(
+        "--wordings",
+        help="What becomes of several phrases a label: 'average' makes one vector of them; "
+        "'combinations' refines every combination and sums their scores; a file of whole sets, "
+        "'phrase; phrase' a line, refines each set and sums.",
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        help="Most combinations to take; by default all of up to 4,096, and 1,024 of more.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of the draw of combinations.")]
+ExtraLabels = Annotated[
+    str | None,
+    typer.Option(
+        "--extra-labels",
+        help="Further categories that take part and are never predicted: a file, 'math, physics', "
+        "or 'stackexchange' for the names of 30 Stack Exchange sites.",
+        show_default=False,
+    ),
+]
+ExtraTexts = Annotated[
+    str | None,
+    typer.Option(
+        "--extra-texts",
+        help="File of further texts that the labels are refined on and that get no category.",
+        show_default=False,
+    ),
+]
+Examples = Annotated[
+    str | None,
+    typer.Option(
+        "--examples",
+        help="File of a few texts whose label is known, in a column 'label'.",
+        show_default=False,
+    ),
+]
 OutputFile = Annotated[
     str | None,
     typer.Option(
@@ -147,19 +193,65 @@ def classifier(
     expand: str | None,
     encoder: str,
     prior: str,
+    wordings: str,
+    extra_labels: str | None,
     on_progress: Callable[[int, int | None], None],
     **settings: Any,
 ) -> DatalessClassifier:
     """A classifier as the options have it; `on_progress` is told how its encoder is prepared."""
     from ulr.classifier import DatalessClassifier
     from ulr.encoders import load_encoder
+    from ulr.errors import LabelError
+    from ulr.wordings import wordings_from_argument
 
+    given = wordings_from_argument(wordings)
+    if expand is not None and isinstance(given, Path):
+        raise LabelError(
+            "--expand adds a phrase to every label, and a file of whole sets has its own phrases; "
+            "leave one of them out."
+        )
     return DatalessClassifier(
         label_set(labels, expand),
         encoder=load_encoder(encoder, on_progress),
         prior=proportions(prior),
+        wordings=given,
+        extra_labels=further_labels(extra_labels),
         **settings,
     )
+
+
+def further_labels(value: str | None) -> list[str] | Path | None:
+    """Extra labels from a named list, a file or a line of them."""
+    from ulr.labels import is_label_file
+    from ulr.named_labels import NAMED_LISTS, named_list
+
+    if value is None:
+        return None
+    if value in NAMED_LISTS:
+        return list(named_list(value))
+    return Path(value) if is_label_file(value) else value.split(",")
+
+
+@contextlib.contextmanager
+def support(
+    classifier: DatalessClassifier,
+    columns: list[str],
+    examples: str | None,
+    extra_texts: str | None,
+    encoding: str,
+) -> Iterator[Support]:
+    """What helps beside the documents, its files open."""
+    from ulr.jobs import read_support
+    from ulr.labels import as_label_set
+    from ulr.tables import open_table
+
+    how = TableFormat(encoding=encoding)
+    with contextlib.ExitStack() as files:
+        tables = [
+            None if name is None else files.enter_context(open_table(name, how))
+            for name in (examples, extra_texts)
+        ]
+        yield read_support(as_label_set(classifier.labels).names, columns, *tables)
 
 
 def proportions(prior: str) -> str | list[float]:

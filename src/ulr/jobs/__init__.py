@@ -3,6 +3,7 @@
 Plain functions behind the command line; parsing arguments and printing are left to it.
 """
 
+from ulr.jobs.support import Support, read_support, text_columns
 from ulr.jobs.told import (
     EvaluationReport,
     JobReport,
@@ -11,7 +12,7 @@ from ulr.jobs.told import (
     Output,
     ShownDocument,
 )
-from ulr.jobs.work import classify_file, evaluate_file, predict_file, text_columns
+from ulr.jobs.work import classify_file, evaluate_file, predict_file
 
 __all__ = [
     "EvaluationReport",
@@ -20,8 +21,10 @@ __all__ = [
     "Listener",
     "Output",
     "ShownDocument",
+    "Support",
     "classify_file",
     "evaluate_file",
     "predict_file",
+    "read_support",
     "text_columns",
 ]

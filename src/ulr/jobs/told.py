@@ -12,12 +12,12 @@ from ulr.refine import Pass
 class Listener(Protocol):
     """Hears how a job is going."""
 
-    def stage(self, name: str, total: int | None) -> None:
-        """A stage begins; `total` is its number of documents, where known."""
+    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
+        """A stage begins; `total` is how many documents or others it has, where known."""
         ...
 
-    def advance(self, documents: int) -> None:
-        """Some documents of the stage are done."""
+    def advance(self, count: int) -> None:
+        """Some of the stage are done."""
         ...
 
     def passed(self, done: Pass) -> None:
@@ -28,10 +28,10 @@ class Listener(Protocol):
 class Silent:
     """A `Listener` that says nothing."""
 
-    def stage(self, name: str, total: int | None) -> None:
+    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
         """Nothing."""
 
-    def advance(self, documents: int) -> None:
+    def advance(self, count: int) -> None:
         """Nothing."""
 
     def passed(self, done: Pass) -> None:
@@ -85,6 +85,11 @@ class JobReport:
     converged: bool | None = None
     unknown_documents: int | None = None
     malformed_lines: int | None = None
+    wordings: int | None = None
+    possible_wordings: int | None = None
+    examples: int = 0
+    extra_texts: int = 0
+    extra_labels: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.classifier import DatalessClassifier
+from ulr.encoders import in_batches
 from ulr.errors import LabelError, TableError
 from ulr.files import refuse_existing
+from ulr.jobs.support import Support
 from ulr.jobs.told import (
     EvaluationReport,
     JobReport,
@@ -30,23 +33,13 @@ _SHOWN_DOCUMENTS = 5
 _EXCERPT = 160
 
 
-def text_columns(source: Table, chosen: Sequence[str]) -> list[str]:
-    """The columns that make up a document: those chosen, else ``text``, else the only one."""
-    if chosen:
-        source.check_columns(chosen, "--text-column")
-        return list(chosen)
-    if len(source.columns) == 1:
-        return list(source.columns)
-    source.check_columns(["text"], "--text-column")
-    return ["text"]
-
-
 def classify_file(
     source: Table,
     columns: Sequence[str],
     classifier: DatalessClassifier,
     output: Output | None = None,
     listener: Listener | None = None,
+    support: Support | None = None,
 ) -> JobReport:
     """Fit the classifier on a table's documents and write every row with its category.
 
@@ -62,18 +55,31 @@ def classify_file(
         Where to write. Nothing is written, and an older file kept, unless all goes well.
     listener
         Told how far it is.
+    support
+        Examples and further texts to refine on beside the documents.
     """
+    support = support or Support()
     job = _Job(source, columns, output, listener, ["label", "confidence", "unrefined"])
     encoder = classifier.encoder
     cut_before = 0 if isinstance(encoder, str) else _truncated(encoder)
-    job.listener.stage("Encoding", job.n_rows)
-    classifier.fit_batches(job.texts(), on_texts=job.listener.advance, on_pass=job.listener.passed)
-    refinement = classifier.refinement_
+    job.listener.stage("Encoding", job.n_rows + len(support))
+    known = [*[None] * job.n_rows, *support.labels] if support.labels else None
+    classifier.fit_batches(
+        chain(job.texts(), in_batches(list(support.examples))),
+        known,
+        extra_batches=support.extra_texts(),
+        on_texts=job.listener.advance,
+        on_pass=job.listener.passed,
+        on_set=_SetsOf(job.listener),
+    )
+    refinement, wordings = classifier.refinement_, classifier.wordings_
+    own = slice(job.n_rows)
+    predictions, is_none = refinement.predictions[own], classifier.is_none_[own]
     outcome = _Outcome(
         _names(classifier),
-        np.where(classifier.is_none_, len(classifier.classes_), refinement.predictions),
-        _confidence(classifier, refinement.predictions, refinement.scores),
-        refinement.unrefined,
+        np.where(is_none, len(classifier.classes_), predictions),
+        _confidence(classifier, predictions, refinement.scores[own]),
+        refinement.unrefined[own],
     )
     report = job.finish(outcome, _difference(_truncated(classifier.text_encoder_), cut_before))
     return replace(
@@ -83,7 +89,26 @@ def classify_file(
         converged=refinement.converged,
         unknown_documents=max(0, refinement.n_zero_documents - report.empty_documents),
         malformed_lines=getattr(classifier.encoder_, "malformed_lines", None),
+        wordings=None if wordings is None else len(wordings),
+        possible_wordings=None if wordings is None else wordings.n_possible,
+        examples=len(support.examples),
+        extra_texts=support.n_extra,
+        extra_labels=len(classifier.extra_labels_),
     )
+
+
+class _SetsOf:
+    """Tells a listener about the sets of an ensemble."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener, self._begun = listener, False
+
+    def __call__(self, total: int) -> None:
+        """A set is done."""
+        if not self._begun:
+            self._listener.stage("Refining", total, "sets of names")
+            self._begun = True
+        self._listener.advance(1)
 
 
 def predict_file(
@@ -115,24 +140,26 @@ def evaluate_file(
     truth_column: str,
     classifier: DatalessClassifier,
     listener: Listener | None = None,
+    support: Support | None = None,
 ) -> EvaluationReport:
     """Fit the classifier on a table's documents and compare with the truth of the rows.
 
     The truth is read when the predictions are done, and used for nothing else.
     """
     source.check_columns([truth_column], "--truth")
-    report = classify_file(source, columns, classifier, None, listener)
+    report = classify_file(source, columns, classifier, None, listener, support)
     names = [str(name) for name in classifier.classes_]
     truth = _truth(source, truth_column, names)
     has = truth >= 0
     if not has.any():
         raise TableError(f"{source.name}: column {truth_column!r} has no truth for any row.")
-    refinement = classifier.refinement_
-    after = refinement.predictions[has]
-    sure = _confidence(classifier, refinement.predictions, refinement.scores)[has]
+    refinement, own = classifier.refinement_, slice(len(truth))
+    predictions, scores = refinement.predictions[own], refinement.scores[own]
+    after = predictions[has]
+    sure = _confidence(classifier, predictions, scores)[has]
     return EvaluationReport(
         job=report,
-        before=evaluate(truth[has], refinement.unrefined[has], names),
+        before=evaluate(truth[has], refinement.unrefined[own][has], names),
         after=evaluate(truth[has], after, names),
         calibration_error=calibration_error(after == truth[has], sure),
         without_truth=int((~has).sum()),

@@ -7,6 +7,7 @@ from ulr.refine.calibration import calibrate
 from ulr.refine.centred import Mixture
 from ulr.refine.distances import DISTANCES
 from ulr.refine.door import METHODS, choose_method, nearest, refine, refine_many
+from ulr.refine.ensemble import refine_ensemble
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Vectors
 from ulr.refine.result import OnPass, Pass, Refinement
@@ -24,5 +25,6 @@ __all__ = [
     "match_one_to_one",
     "nearest",
     "refine",
+    "refine_ensemble",
     "refine_many",
 ]

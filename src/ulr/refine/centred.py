@@ -22,17 +22,18 @@ _FEW_ROWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """What a refinement by mixture has learnt, for documents old and new.
+    """A rule that scores documents, old and new: what a mixture or an ensemble has learnt.
 
     Attributes
     ----------
     centre
-        (n_dims,) the mean of the documents at length one.
+        (n_dims,) where documents at length one are looked at from, before they are brought to
+        length one again; None for documents as they are.
     slopes, offsets
         (n_labels, n_dims) and (n_labels,): the score of a document is ``z · slope + offset``.
     """
 
-    centre: Float
+    centre: Float | None
     slopes: Float
     offsets: Float
 
@@ -41,12 +42,13 @@ class Mixture:
     ) -> tuple[NDArray[np.intp], Single]:
         """The label and the scores of documents, (n,) and (n, n_labels); larger is likelier."""
         rows = checks.rows("documents", documents)
-        if rows.shape[1] != len(self.centre):
+        if rows.shape[1] != self.slopes.shape[1]:
             raise ArrayError(
-                f"documents must have n_dims={len(self.centre)}, as those that the labels were "
+                f"documents must have n_dims={self.slopes.shape[1]}, as those that the labels were "
                 f"refined on; got {rows.shape[1]}."
             )
-        points = Points([rows], DISTANCES["cosine"], threads, n_labels=len(self.slopes))
+        distance = DISTANCES["dot" if self.centre is None else "cosine"]
+        points = Points([rows], distance, threads, n_labels=len(self.slopes))
         with points.at_work():
             return self.decide_points(points, survey(points), points.n_rows)
 
@@ -57,7 +59,7 @@ class Mixture:
         labels = np.empty(n_rows, dtype=np.intp)
         scores = np.empty((n_rows, len(self.slopes)), dtype=np.float32)
         view = View(points, looked_at, self.centre)
-        vectors = np.concatenate([self.slopes, self.centre[None]]).astype(np.float32)
+        vectors = np.concatenate([self.slopes, view.centre[None]]).astype(np.float32)
         steepest = float(np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes).max()))
         doubt = np.float32(8 * (points.n_dims + 64) * ROUNDING * steepest)
         always = np.float32(32 * ROUNDING * np.abs(self.offsets).max())
@@ -68,7 +70,7 @@ class Mixture:
             found = view.seen(products[:-1], stretch, pull, self.slopes)
             found += self.offsets.astype(np.float32)[:, None]
             nearest, lead = two_nearest(-found)
-            unsure = np.flatnonzero(lead <= doubt * (1.0 + pull) + always)
+            unsure = np.flatnonzero(lead <= doubt * view.reach(rows, pull) + always)
             for start in range(0, len(unsure), _FEW_ROWS):
                 few = unsure[start : start + _FEW_ROWS]
                 nearest[few] = self._exactly(points, raw[few])
@@ -86,32 +88,43 @@ class Mixture:
 
     def _exactly(self, points: Points, raw: NDArray[np.floating]) -> NDArray[np.intp]:
         """The label of some documents, in float64; the first of equally likely ones."""
-        z = centred(points.exact(raw), self.centre)
+        z = points.exact(raw)
+        if self.centre is not None:
+            z = centred(z, self.centre)
         lengths = np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes))
+        lengths = np.multiply.outer(np.maximum(1.0, np.sqrt(np.einsum("ij,ij->i", z, z))), lengths)
         compared = -(np.einsum("id,cd->ic", z, self.slopes) + self.offsets)
-        return first_nearest(compared, np.broadcast_to(lengths, compared.shape), self.offsets)
+        return first_nearest(compared, lengths, self.offsets)
 
 
 class View:
-    """Documents as seen from their middle, without any of them being made.
+    """Documents as seen from somewhere, without any of them being made.
 
-    ``z · w = stretch (x · w) - pull (centre · w)``; both are zero for a zero document.
+    ``z · w = stretch (x · w) - pull (centre · w)``; both are zero for a zero document. Without a
+    centre, z is x.
     """
 
-    def __init__(self, points: Points, looked_at: Survey, centre: Float) -> None:
-        lengths = np.sqrt(looked_at.squares)
-        self.is_zero = lengths == 0.0
-        self.inverse = single(~self.is_zero / np.where(self.is_zero, 1.0, lengths))
-        self.points, self.centre = points, centre
-        self._square = float(centre @ centre)
+    def __init__(self, points: Points, looked_at: Survey, centre: Float | None) -> None:
+        self._lengths = np.sqrt(looked_at.squares)
+        self.is_zero = self._lengths == 0.0
+        self.inverse = single(~self.is_zero / np.where(self.is_zero, 1.0, self._lengths))
+        self.points, self._as_they_are = points, centre is None
+        self.centre = np.zeros(points.n_dims) if centre is None else centre
+        self._square = float(self.centre @ self.centre)
 
     def scales(self, rows: slice, products: Single) -> tuple[Single, Single]:
         """Stretch and pull of some documents, from their products with the centre."""
         inverse = self.inverse[rows]
+        if self._as_they_are:
+            return np.ones_like(inverse), np.zeros_like(inverse)
         squares = 1.0 - 2.0 * (inverse * products).astype(np.float64) + self._square
         pull = single(1.0 / np.sqrt(np.maximum(squares, 1e-12)))
         pull[self.is_zero[rows]] = 0.0
         return inverse * pull, pull
+
+    def reach(self, rows: slice, pull: Single) -> Single:
+        """How far rounding goes with some documents, for slopes of length one."""
+        return single(self._lengths[rows]) if self._as_they_are else 1.0 + pull
 
     def seen(self, products: Single, stretch: Single, pull: Single, vectors: Float) -> Single:
         """Products of z with some vectors, (n_vectors, n), from those of the documents."""

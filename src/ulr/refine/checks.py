@@ -141,7 +141,7 @@ def known(
     return known
 
 
-def prior(given: Any, method: str, n_labels: int) -> str | Float:
+def prior(given: Any, method: str, n_labels: int, extra_labels: object = None) -> str | Float:
     """How large labels are, as shares that add up to one, or as one of the words for it."""
     if isinstance(given, str):
         choice("prior", given, {"estimate": None, "balanced": None})
@@ -150,6 +150,8 @@ def prior(given: Any, method: str, n_labels: int) -> str | Float:
         return given
     if method != "mixture":
         raise ArrayError(f"method {method!r} has no prior; use method 'mixture' or leave it out.")
+    if extra_labels is not None:
+        raise ArrayError("proportions do not go with extra_labels; use prior 'estimate'.")
     try:
         shares = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

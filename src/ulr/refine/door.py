@@ -14,7 +14,7 @@ from ulr.refine import checks
 from ulr.refine.distances import DISTANCES, Distance, EmptyCluster, Keep
 from ulr.refine.engines import Engine, choose_engine, run
 from ulr.refine.loop import Problem, Settings
-from ulr.refine.many import run_many
+from ulr.refine.many import run_each, run_many
 from ulr.refine.mixture import MOST_DIMS, refine_mixture
 from ulr.refine.points import Points, Vectors
 from ulr.refine.result import OnPass, Refinement
@@ -131,7 +131,7 @@ def refine(
         "keep": keep is not None,
         "empty_cluster": empty_cluster is not None,
     }
-    parts = [checks.rows("documents", documents)]
+    parts = _parts(documents, extra_documents)
     n_documents, n_dims = parts[0].shape
     asked = [name for name, is_asked in of_paper.items() if is_asked]
     method = choose_method(method, distance, asked, n_dims)
@@ -151,20 +151,17 @@ def refine(
         seed=seed,
         on_pass=on_pass,
     )
-    if extra_documents is not None:
-        parts.append(checks.rows("extra_documents", extra_documents, n_dims))
     n_labels, anchors = checks.anchors(labels, n_dims, metric, start)
     if extra_labels is not None:
         if start == "random":
             raise ArrayError("extra_labels need start='labels'; a random start has no anchors.")
-        anchors = np.concatenate(
-            [anchors, checks.vectors("extra_labels", extra_labels, n_dims, metric)]
-        )
+        extra = checks.vectors("extra_labels", extra_labels, n_dims, metric)
+        anchors = np.concatenate([anchors, extra])
     if start == "random" and n_documents < n_labels:
         raise ArrayError(
             f"n_documents={n_documents} should be >= n_labels={n_labels} for a random start."
         )
-    settings = replace(settings, prior=checks.prior(prior, method, len(anchors)))
+    settings = replace(settings, prior=checks.prior(prior, method, n_labels, extra_labels))
     n_points = sum(part.shape[0] for part in parts)
     problem = Problem(
         points=Points(parts, metric, threads, block_rows, len(anchors) or n_labels),
@@ -185,6 +182,10 @@ def refine_many(
     *,
     distance: str = "cosine",
     method: str = "auto",
+    prior: str | ArrayLike = "estimate",
+    known: ArrayLike | None = None,
+    extra_documents: ArrayLike | Vectors | None = None,
+    extra_labels: ArrayLike | None = None,
     max_iterations: int = 100,
     anchor_weight: float | None = None,
     keep: Keep | None = None,
@@ -201,8 +202,10 @@ def refine_many(
     documents
         As in `refine`.
     label_sets
-        Label vectors of each set, (n_labels, n_dims).
-    distance, method, max_iterations, anchor_weight, keep, empty_cluster, threads
+        Label vectors of each set, (n_labels, n_dims), equally many in all.
+    distance, method, prior, known, extra_documents, extra_labels, max_iterations
+        As in `refine`, the same for all sets.
+    anchor_weight, keep, empty_cluster, threads
         As in `refine`.
 
     Yields
@@ -213,31 +216,46 @@ def refine_many(
     metric = checks.choice("distance", distance, DISTANCES)
     given = {"anchor_weight": anchor_weight, "keep": keep, "empty_cluster": empty_cluster}
     asked = [name for name, value in given.items() if value is not None]
-    rows = checks.rows("documents", documents)
-    method = choose_method(method, distance, asked, rows.shape[1])
+    parts = _parts(documents, extra_documents)
+    n_documents, n_dims = parts[0].shape
+    method = choose_method(method, distance, asked, n_dims)
     settings = _settings(
         metric,
         method=method,
-        max_iterations=1 if method == "none" else max_iterations,
+        max_iterations=max_iterations,
         anchor_weight=anchor_weight,
         keep=keep,
         empty_cluster=empty_cluster,
     )
     checks.positive("threads", threads)
-    anchors = [checks.anchors(labels, rows.shape[1], metric, "labels")[1] for labels in label_sets]
-    if not anchors:
+    own = [checks.anchors(labels, n_dims, metric, "labels")[1] for labels in label_sets]
+    if not own:
         return
-    points = Points([rows], metric, threads, n_labels=max(map(len, anchors)))
-    known = np.full(points.n_rows, -1, dtype=np.int32)
-    problems = [Problem(points, each, points.n_rows, len(each), known) for each in anchors]
+    n_labels = len(own[0])
+    for number, each in enumerate(own):
+        if len(each) != n_labels:
+            raise ArrayError(
+                f"label_sets must have equally many labels; the first has {n_labels}, number "
+                f"{number} has {len(each)}."
+            )
+    settings = replace(settings, prior=checks.prior(prior, method, n_labels, extra_labels))
+    anchors = own
+    if extra_labels is not None:
+        extra = checks.vectors("extra_labels", extra_labels, n_dims, metric)
+        anchors = [np.concatenate([each, extra]) for each in own]
+    points = Points(parts, metric, threads, n_labels=len(anchors[0]))
+    labelled = checks.known(known, n_documents, points.n_rows, n_labels, "labels")
+    problems = [Problem(points, each, n_documents, n_labels, labelled) for each in anchors]
+    plain = known is None and len(anchors[0]) == n_labels and points.n_rows == n_documents
     with points.at_work():
         looked_at = survey(points)
         engine = choose_engine(points, looked_at, np.concatenate(anchors), shortcuts=True)
-        if method == "mixture":
-            for problem in problems:
-                yield refine_mixture(problem, settings, engine, looked_at)
-        else:
+        if plain and method != "mixture":
+            if method == "none":
+                settings = replace(settings, max_iterations=1)
             yield from run_many(problems, settings, engine, looked_at)
+        else:
+            yield from run_each(METHODS[method], problems, settings, engine, looked_at)
 
 
 def choose_method(method: str, distance: str, of_paper: Sequence[str] = (), n_dims: int = 0) -> str:
@@ -301,6 +319,14 @@ def nearest(
     with points.at_work():
         engine = choose_engine(points, survey(points), targets, shortcuts=True)
         return engine.score(targets, points.n_rows)
+
+
+def _parts(documents: ArrayLike | Vectors, extra: ArrayLike | Vectors | None) -> list[Vectors]:
+    """The documents, and the extra ones where there are any."""
+    parts = [checks.rows("documents", documents)]
+    if extra is not None:
+        parts.append(checks.rows("extra_documents", extra, parts[0].shape[1]))
+    return parts
 
 
 def _settings(

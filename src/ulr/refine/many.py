@@ -8,7 +8,9 @@ the one that refining the set alone gives: where float32 cannot decide, float64 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby
 
 import numpy as np
@@ -38,6 +40,7 @@ _MOST_SETS = 64
 _PICKED_ROWS = 1024
 _PAIRS_AT_A_TIME = 1 << 16
 _EXACT_PAIRS = 256
+_LARGEST_SIDE_BY_SIDE = 1 << 22  # scores of a problem that others may run beside
 
 
 # Sums and counts to be added to the clusters, documents moved in each set, documents scored.
@@ -68,6 +71,45 @@ def run_many(
         size = max(1, min(_MOST_SETS, _GROUP_BYTES // memory))
         for start in range(0, len(rest), size):
             yield from _refine_group(rest[start : start + size], settings, engine.scorer, survey)
+
+
+def run_each(
+    solve: Callable[[Problem, Settings, Engine, Survey], Refinement],
+    problems: Sequence[Problem],
+    settings: Settings,
+    engine: Engine,
+    survey: Survey,
+) -> Iterator[Refinement]:
+    """Solve every problem by itself, several at a time where they are small.
+
+    Parameters
+    ----------
+    solve
+        What to do with each.
+    problems
+        Problems over the same points, in the midst of `Points.at_work`.
+    settings, engine, survey
+        As for `run_many`.
+    """
+    points = problems[0].points
+    alone = points.n_rows * len(problems[0].anchors) > _LARGEST_SIDE_BY_SIDE
+    if alone or points.threads == 1 or points.is_streamed:
+        for problem in problems:
+            yield solve(problem, settings, engine, survey)
+        return
+    # Small problems are over too soon for threads to share one; each thread takes one whole.
+    with points.by_one_thread(), ThreadPoolExecutor(points.threads) as pool:
+        waiting: deque[Future[Refinement]] = deque()
+        try:
+            for problem in problems:
+                waiting.append(pool.submit(solve, problem, settings, engine, survey))
+                if len(waiting) > points.threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def _refine_group(

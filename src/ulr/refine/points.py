@@ -126,6 +126,20 @@ class Points:
                 finally:
                     self._pool = None
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether rows are read from somewhere else than memory."""
+        return self._streamed
+
+    @contextmanager
+    def by_one_thread(self) -> Iterator[None]:
+        """Work on rows without the worker threads, for callers that have their own."""
+        pool, self._pool = self._pool, None
+        try:
+            yield
+        finally:
+            self._pool = pool
+
     def raw(self, rows: slice) -> NDArray[np.floating]:
         """The rows of a block, as they were given."""
         part = int(np.searchsorted(self._offsets, rows.start, side="right")) - 1

@@ -67,7 +67,10 @@ class Refinement:
     method, distance
         How it was done.
     mixture
-        What ``mixture`` has learnt; None for other methods, and where it fell back on the paper's.
+        The rule that ``mixture`` or an ensemble has learnt; None for others, and where ``mixture``
+        fell back on the paper's.
+    n_sets
+        Sets of labels that decide together; 1 but for an ensemble.
     """
 
     predictions: NDArray[np.intp]
@@ -82,6 +85,7 @@ class Refinement:
     method: str
     distance: str
     mixture: Mixture | None = None
+    n_sets: int = 1
 
     @property
     def n_iterations(self) -> int:
