@@ -11,11 +11,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from ulr import __version__
+from ulr.cli.audit import audit
 from ulr.cli.cache import cache
 from ulr.cli.classify import classify
 from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
+from ulr.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="ulr",
@@ -29,8 +31,10 @@ app = typer.Typer(
 app.command()(classify)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(audit)
 app.command()(encoders)
 app.command()(cache)
+app.command()(reproduce)
 
 
 def _version(wanted: bool) -> None:

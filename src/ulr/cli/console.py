@@ -36,7 +36,7 @@ _WIDEST_CONFUSION = 12
 
 
 @contextlib.contextmanager
-def plain_errors() -> Iterator[None]:
+def plain_errors(when_stopped: str = "no file was written") -> Iterator[None]:
     """One sentence and a non-zero exit for what a user can mend, and for Ctrl-C."""
     try:
         yield
@@ -45,7 +45,7 @@ def plain_errors() -> Iterator[None]:
         print(f"ulr: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print("ulr: stopped; no file was written.", file=sys.stderr)
+        print(f"ulr: stopped; {when_stopped}.", file=sys.stderr)
         raise typer.Exit(130) from None
     except BrokenPipeError:
         # The reader of a pipe, e.g. `head`, had enough; that is no error.
@@ -134,7 +134,7 @@ def print_json(report: dict[str, Any]) -> None:
 
 def print_summary(report: JobReport) -> None:
     """The summary of a job for people."""
-    console = _console()
+    console = new_console()
     console.print(_headline(report), end="\n\n")
     console.print(_counts(report))
     console.print()
@@ -151,7 +151,7 @@ def print_summary(report: JobReport) -> None:
 
 def print_evaluation(report: EvaluationReport) -> None:
     """The figures of an evaluation for people."""
-    console = _console()
+    console = new_console()
     console.print(_headline(report.job), end="\n\n")
     if report.without_truth:
         console.print(
@@ -179,37 +179,42 @@ class _Console(Console):
 
 def print_encoders(kinds: dict[str, EncoderKind]) -> None:
     """The encoders for people."""
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in ("encoder", "dims", "MB", "licence", "installed", "what it is"):
-        table.add_column(name, justify="right" if name in ("dims", "MB") else "left")
+    table = plain_table("encoder", ">dims", ">MB", "licence", "installed", "what it is")
     for name, kind in kinds.items():
         there = "yes" if kind.installed else kind.install
         figures = (f"{figure:,}" if figure else "" for figure in (kind.n_dims, kind.megabytes))
         ways = "\n".join(kind.ways(name))
         table.add_row(ways, *figures, kind.licence, there, kind.about)
-    _console().print(table)
+    new_console().print(table)
 
 
 def print_cache(entries: list[CacheEntry], cleared: bool) -> None:
     """What a cache holds, or held, for people."""
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in ("texts", "dims", "MB", "damaged MB", "encoder"):
-        table.add_column(name, justify="left" if name == "encoder" else "right")
+    table = plain_table(">texts", ">dims", ">MB", ">damaged MB", "encoder")
     for entry in entries:
         figures = f"{entry.megabytes:,.1f}", f"{entry.damaged_megabytes:,.1f}"
         table.add_row(
             f"{entry.texts:,}", str(entry.dimensions or ""), *figures, Text(entry.encoder)
         )
-    _console().print(table if entries else "The cache is empty.")
+    new_console().print(table if entries else "The cache is empty.")
     if entries and cleared:
-        _console().print("All of it is removed.")
+        new_console().print("All of it is removed.")
 
 
-def _console() -> Console:
+def new_console() -> Console:
+    """A console for people: the width of the terminal, nothing interpreted."""
     # Text piped into a file is not cut to the width of a terminal that is not there.
     return _Console(
         width=None if sys.stdout.isatty() else 120, highlight=False, emoji=False, markup=False
     )
+
+
+def plain_table(*columns: str) -> RichTable:
+    """A table without lines; a column whose name begins with > is aligned to the right."""
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name.removeprefix(">"), justify="right" if name[:1] == ">" else "left")
+    return table
 
 
 def _headline(report: JobReport) -> str:
@@ -246,13 +251,9 @@ def _headline(report: JobReport) -> str:
 
 
 def _counts(report: JobReport) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    table.add_column("label")
     refined = report.moved is not None
-    if refined:
-        table.add_column("by name", justify="right")
-    table.add_column("refined" if refined else "documents", justify="right")
-    table.add_column("")
+    figures = [">by name", ">refined"] if refined else [">documents"]
+    table = plain_table("label", *figures, "")
     most = max(each.after for each in report.labels) or 1
     for each in report.labels:
         bar = "█" * round(24 * each.after / most)
@@ -270,9 +271,7 @@ def _print_documents(
 
 
 def _overall(report: EvaluationReport) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "by name", "refined", "gain"):
-        table.add_column(name, justify="left" if not name else "right")
+    table = plain_table("", ">by name", ">refined", ">gain")
     for name, before, after in (
         ("accuracy", report.before.accuracy, report.after.accuracy),
         ("macro-F1", report.before.macro_f1, report.after.macro_f1),
@@ -284,10 +283,7 @@ def _overall(report: EvaluationReport) -> RichTable:
 
 
 def _per_class(report: EvaluationReport) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.add_column("label")
-    for name in ("documents", "precision", "recall", "F1", "F1 by name"):
-        table.add_column(name, justify="right")
+    table = plain_table("label", ">documents", ">precision", ">recall", ">F1", ">F1 by name")
     for before, after in zip(report.before.classes, report.after.classes, strict=True):
         figures = (after.precision, after.recall, after.f1, before.f1)
         table.add_row(
@@ -303,8 +299,7 @@ def _confusion(evaluation: Evaluation, corner: str) -> RichTable:
     names = [each.label for each in evaluation.classes]
     if len(names) > _WIDEST_CONFUSION:
         return _worst_pairs(evaluation, names, corner)
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    table.add_column(f"{corner} \\ predicted")
+    table = plain_table(f"{corner} \\ predicted")
     for name in names:
         table.add_column(Text(name), justify="right", max_width=12, overflow="fold")
     for i, name in enumerate(names):
@@ -317,10 +312,7 @@ def _confusion(evaluation: Evaluation, corner: str) -> RichTable:
 
 
 def _worst_pairs(evaluation: Evaluation, names: list[str], corner: str) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in (f"most confused {corner}", "predicted"):
-        table.add_column(name)
-    table.add_column("documents", justify="right")
+    table = plain_table(f"most confused {corner}", "predicted", ">documents")
     pairs = sorted(
         (-int(evaluation.confusion[i, j]), i, j)
         for i in range(len(names))

@@ -3,6 +3,7 @@
 Plain functions behind the command line; parsing arguments and printing are left to it.
 """
 
+from ulr.jobs.auditing import AuditOutput, AuditReport, audit_file
 from ulr.jobs.support import Support, read_support, text_columns
 from ulr.jobs.told import (
     EvaluationReport,
@@ -15,6 +16,8 @@ from ulr.jobs.told import (
 from ulr.jobs.work import classify_file, evaluate_file, predict_file
 
 __all__ = [
+    "AuditOutput",
+    "AuditReport",
     "EvaluationReport",
     "JobReport",
     "LabelCounts",
@@ -22,6 +25,7 @@ __all__ = [
     "Output",
     "ShownDocument",
     "Support",
+    "audit_file",
     "classify_file",
     "evaluate_file",
     "predict_file",

@@ -59,7 +59,7 @@ def classify_file(
         Examples and further texts to refine on beside the documents.
     """
     support = support or Support()
-    job = _Job(source, columns, output, listener, ["label", "confidence", "unrefined"])
+    job = Job(source, columns, output, listener, ["label", "confidence", "unrefined"])
     encoder = classifier.encoder
     cut_before = 0 if isinstance(encoder, str) else _truncated(encoder)
     job.listener.stage("Encoding", job.n_rows + len(support))
@@ -70,7 +70,7 @@ def classify_file(
         extra_batches=support.extra_texts(),
         on_texts=job.listener.advance,
         on_pass=job.listener.passed,
-        on_set=_SetsOf(job.listener),
+        on_set=SetsOf(job.listener),
     )
     refinement, wordings = classifier.refinement_, classifier.wordings_
     own = slice(job.n_rows)
@@ -97,7 +97,7 @@ def classify_file(
     )
 
 
-class _SetsOf:
+class SetsOf:
     """Tells a listener about the sets of an ensemble."""
 
     def __init__(self, listener: Listener) -> None:
@@ -119,7 +119,7 @@ def predict_file(
     listener: Listener | None = None,
 ) -> JobReport:
     """Classify a table's documents with a fitted classifier; as `classify_file`."""
-    job = _Job(source, columns, output, listener, ["label", "confidence"])
+    job = Job(source, columns, output, listener, ["label", "confidence"])
     cut_before = _truncated(classifier.text_encoder_)
     job.listener.stage("Encoding", job.n_rows)
     predictions, confidence = [], []
@@ -149,7 +149,7 @@ def evaluate_file(
     source.check_columns([truth_column], "--truth")
     report = classify_file(source, columns, classifier, None, listener, support)
     names = [str(name) for name in classifier.classes_]
-    truth = _truth(source, truth_column, names)
+    truth = read_truth(source, truth_column, names)
     has = truth >= 0
     if not has.any():
         raise TableError(f"{source.name}: column {truth_column!r} has no truth for any row.")
@@ -209,7 +209,7 @@ class _Outcome:
         return tuple(LabelCounts(str(name), b, a) for name, b, a in rows)
 
 
-class _Job:
+class Job:
     """One table on its way from documents to categories.
 
     Everything that can be refused is refused here, before the long part: a bad output name, a
@@ -236,6 +236,15 @@ class _Job:
         """The documents, batch by batch."""
         for batch in self.source.batches():
             yield self.source.texts(batch, self._columns)
+
+    def excerpts(self, wanted: Sequence[int]) -> dict[int, str]:
+        """The beginnings of the documents in some rows, counted from 0."""
+        found: dict[int, str] = {}
+        row = 0
+        for texts in self.texts():
+            found |= {i: excerpt(texts[i - row]) for i in wanted if row <= i < row + len(texts)}
+            row += len(texts)
+        return found
 
     def finish(self, outcome: _Outcome, truncated: int | None) -> JobReport:
         """Write the rows, pick the documents worth a look, report."""
@@ -298,7 +307,7 @@ class _Job:
             wanted = [each for each in excerpts if rows.start <= each < rows.stop]
             if wanted:
                 texts = self.source.texts(batch, self._columns)
-                excerpts.update({each: _excerpt(texts[each - row]) for each in wanted})
+                excerpts.update({each: excerpt(texts[each - row]) for each in wanted})
             values = outcome.columns(rows)
             row = rows.stop
             if row > self.n_rows:
@@ -309,7 +318,7 @@ class _Job:
             raise TableError(f"{self.source.name} changed while it was being read.")
 
 
-def _truth(source: Table, column: str, names: list[str]) -> NDArray[np.intp]:
+def read_truth(source: Table, column: str, names: list[str]) -> NDArray[np.intp]:
     """Index of the true label of each row, -1 where there is none."""
     index = {name: i for i, name in enumerate(names)}
     truth: list[int] = []
@@ -345,7 +354,8 @@ def _confidence(
     return confidence.round(4)
 
 
-def _excerpt(text: str) -> str:
+def excerpt(text: str) -> str:
+    """The beginning of a text, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1].rstrip() + "…"
 

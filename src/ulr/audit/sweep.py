@@ -1,0 +1,156 @@
+"""Every wording refined over the same documents, what each predicts kept on disk.
+
+A few sets at a time are refined and written, whole or not at all. A sweep that was killed goes on
+with the first set that is not there, and no more than a few sets are ever in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from ulr.errors import LabelError
+from ulr.files import whole_file
+from ulr.refine import refine_many
+from ulr.tasks import Vectors
+from ulr.wordings import Wordings
+
+_VERSION = 1  # of what is kept
+_MOST_SETS = 64
+_FILE_BYTES = 32 << 20
+_BLOCK_CELLS = 1 << 23  # predictions that are looked at at a time
+
+Labels = NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The predictions of every set for every document, before refinement and after.
+
+    Attributes
+    ----------
+    files
+        Where they are, some sets in each, in order.
+    n_sets, n_documents, n_labels
+        How many there are of each.
+    n_resumed
+        Sets that were there already.
+    """
+
+    files: tuple[Path, ...]
+    n_sets: int
+    n_documents: int
+    n_labels: int
+    n_resumed: int
+
+    def blocks(self, phase: str) -> Iterator[tuple[slice, Labels]]:
+        """Some documents at a time: their rows, and (n_sets, n) what each set predicts for them.
+
+        Parameters
+        ----------
+        phase
+            ``before`` refinement or ``after`` it.
+        """
+        size = max(1, _BLOCK_CELLS // self.n_sets)
+        for start in range(0, self.n_documents, size):
+            rows = slice(start, min(start + size, self.n_documents))
+            yield rows, np.concatenate([_read(file, phase, rows) for file in self.files])
+
+
+def run_sweep(
+    given: Vectors,
+    wordings: Wordings,
+    folder: Path,
+    on_set: Callable[[int], None] | None = None,
+    n_documents: int | None = None,
+) -> Sweep:
+    """Refine every wording that has not been refined before.
+
+    Parameters
+    ----------
+    given
+        Documents and the vectors of the wordings.
+    wordings
+        What they are worded.
+    folder
+        Where to keep what is done. A sweep of something else has a folder of its own in it.
+    on_set
+        Called after every set with the number of all, those done before included.
+    n_documents
+        How many documents count, from the first; behind them there may be examples.
+    """
+    if given.sets is None or len(given.sets) < 2:
+        raise LabelError(
+            "an audit compares wordings, and there is only one; give some labels several phrases "
+            "('name: phrase; phrase'), or a file of whole sets."
+        )
+    n_documents = n_documents or len(given.documents)
+    n_labels, n_sets = len(given.sets[0]), len(given.sets)
+    dtype = np.uint8 if n_labels <= 256 else np.uint16
+    size = max(1, min(_MOST_SETS, _FILE_BYTES // (2 * n_documents * np.dtype(dtype).itemsize)))
+    place = folder / _key(given, wordings)
+    place.mkdir(parents=True, exist_ok=True)
+    starts = range(0, n_sets, size)
+    files = [place / f"sets-{start:06d}.safetensors" for start in starts]
+    counts = [min(start + size, n_sets) - start for start in starts]
+    done = [_is_whole(file, (n, n_documents)) for file, n in zip(files, counts, strict=True)]
+    n_resumed = sum(n for n, is_done in zip(counts, done, strict=True) if is_done)
+    for _ in range(n_resumed if on_set else 0):
+        on_set(n_sets)  # type: ignore[misc]
+    for start, n, file, is_done in zip(starts, counts, files, done, strict=True):
+        if is_done:
+            continue
+        results = refine_many(
+            given.documents, given.sets[start : start + n], **given.beside, **given.settings
+        )
+        predicted = {phase: np.empty((n, n_documents), dtype=dtype) for phase in _PHASES}
+        for i, result in enumerate(islice(results, n)):
+            predicted["before"][i] = result.unrefined[:n_documents]
+            predicted["after"][i] = result.predictions[:n_documents]
+            if on_set is not None:
+                on_set(n_sets)
+        with whole_file(file) as out:
+            out.write(save(predicted))
+    return Sweep(tuple(files), n_sets, n_documents, n_labels, n_resumed)
+
+
+_PHASES = ("before", "after")
+
+
+def _key(given: Vectors, wordings: Wordings) -> str:
+    """A name for everything that the predictions depend on."""
+    settings = {name: value for name, value in given.settings.items() if name != "threads"}
+    asked = json.dumps([_VERSION, wordings.sets, settings], default=list, sort_keys=True)
+    total = hashlib.sha256(asked.encode())
+    sets = (given.sets or [])[:1]
+    for array in (given.documents, given.extra_documents, given.extra_labels, given.known, *sets):
+        if array is not None:
+            total.update(f"{array.shape}".encode())
+            total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()[:32]
+
+
+def _is_whole(file: Path, shape: tuple[int, int]) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        with safe_open(file, "numpy") as stored:
+            return all(tuple(stored.get_slice(name).get_shape()) == shape for name in _PHASES)
+    except SafetensorError:
+        return False
+
+
+def _read(file: Path, phase: str, rows: slice) -> Labels:
+    with safe_open(file, "numpy") as stored:
+        part: Labels = stored.get_slice(phase)[:, rows.start : rows.stop]
+        return part
