@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 from scipy.special import softmax
 
-from ulr.refine import DISTANCES, refine
+from ulr.refine import DISTANCES, linear, refine
 
 # The paper's method is what these tests are about.
 refine = partial(refine, method="ulr")
@@ -144,6 +144,21 @@ def test_many_labels_are_refined_in_small_blocks():
     tracemalloc.stop()
     # documents x labels x 4 bytes, once for the bounds or once for the result, and some blocks
     assert peak < 1.8 * 3000 * 10_000 * 4
+
+
+@pytest.mark.parametrize("distance", LINEAR)
+@pytest.mark.parametrize("most_pairs", [0, linear._MOST_PAIRS])
+def test_passes_too_long_ago_to_be_remembered_are_not_relied_on(distance, most_pairs, monkeypatch):
+    monkeypatch.setattr(linear, "_REMEMBERED_BYTES", 3 * 6 * 16 * 8)  # three passes
+    monkeypatch.setattr(linear, "_MOST_PAIRS", most_pairs)
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        means = random.normal(size=(6, 16))
+        documents = means[random.integers(6, size=1500)] + 1.2 * random.normal(size=(1500, 16))
+        labels = means + 1.5 * random.normal(size=means.shape)
+        fast, plain, passes = both(documents, labels, distance=distance, keep="last")
+        assert_same(fast, plain)
+        assert any(one.skipped for one in passes)
 
 
 def test_numbers_too_large_or_small_for_float32_are_still_right():

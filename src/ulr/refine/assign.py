@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ulr.refine.distances import Float
 from ulr.refine.points import Points
 
-# Up to here a matrix of memberships is multiplied faster than a sparse one is made.
-_FEW_MEMBERSHIPS = 6_000
+# Multiplications up to which a matrix of memberships is done before a sparse one is made.
+_FEW_MULTIPLICATIONS = 400_000
 
 
 @dataclass
@@ -62,6 +62,7 @@ def moved_sums(
     before: NDArray[np.integer] | None,
     after: NDArray[np.integer],
     n_clusters: int,
+    weights: Float | None = None,
 ) -> Float:
     """What documents that move add to the sums of the clusters, (n_clusters, n_dims).
 
@@ -73,22 +74,25 @@ def moved_sums(
         (n,) the cluster each leaves; None where they come from nowhere.
     after
         (n,) the cluster each joins.
+    weights
+        (n,) how often each counts; once by default.
     """
     n = len(points)
-    if n * n_clusters <= _FEW_MEMBERSHIPS:
+    weights = np.ones(n) if weights is None else weights
+    if n_clusters * points.size <= _FEW_MULTIPLICATIONS:
         memberships = np.zeros((n_clusters, n))
-        memberships[after, np.arange(n)] = 1.0
+        memberships[after, np.arange(n)] = weights
         if before is not None:
-            memberships[before, np.arange(n)] -= 1.0
+            memberships[before, np.arange(n)] -= weights
         return memberships @ points
     from scipy.sparse import csc_array
 
-    clusters, signs = after, np.ones(n)
+    clusters = after
     if before is not None:
         clusters = np.stack([after, before], axis=1).ravel()
-        signs = np.tile([1.0, -1.0], n)
+        weights = np.stack([weights, -weights], axis=1).ravel()
     ends = np.arange(n + 1, dtype=np.int32) * (len(clusters) // n)
-    moves = csc_array((signs, clusters.astype(np.int32), ends), shape=(n_clusters, n))
+    moves = csc_array((weights, clusters.astype(np.int32), ends), shape=(n_clusters, n))
     return np.asarray(moves @ points)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -36,13 +37,18 @@ class LinearForm:
     slopes: Float
     offsets: Float
 
+    @cached_property
+    def lengths(self) -> Float:
+        """Lengths of the slopes, (n_centroids,)."""
+        return _lengths(self.slopes)
+
     def compare(self, points: Float) -> Float:
         """What tells the centroids apart, (n, n_centroids); smaller is nearer."""
         return self.offsets - points @ self.slopes.T
 
     def nearest(self, points: Float) -> NDArray[np.intp]:
         """The nearest centroid of each point, the first of equally near ones."""
-        lengths = np.multiply.outer(_lengths(points), _lengths(self.slopes))
+        lengths = np.multiply.outer(_lengths(points), self.lengths)
         return first_nearest(self.compare(points), lengths, self.offsets)
 
 

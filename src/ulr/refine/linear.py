@@ -89,15 +89,17 @@ class LinearPasser:
         self._sums = np.zeros((n_centroids, self._points.n_dims))
         self._counts = np.zeros(n_centroids)
         self._middle = Middle(scorer)
-        self._forms: list[LinearForm] = []
+        self._trail = _Trail(n_centroids, self._points.n_dims)
+        self._iteration = -1
         self._doubt = Doubt()
 
     def assign(self, centroids: Float) -> Assignment:
         """Give every document its nearest centroid."""
         form = self._scorer.form(centroids)
-        self._forms.append(form)
+        self._iteration += 1
+        self._trail.add(form, self._middle.vector)
         self._doubt.widen(form)
-        vectors, second = form.slopes.astype(np.float32), len(self._forms) == 2
+        vectors, second = form.slopes.astype(np.float32), self._iteration == 1
         if second:
             vectors = np.concatenate([vectors, self._middle.vector[None].astype(np.float32)])
 
@@ -106,7 +108,7 @@ class LinearPasser:
             if second:
                 self._middle.measure(rows, products[-1])
                 products = products[:-1]
-            return self._take_in(raw, rows, products)
+            return self._take_in(form, raw, rows, products)
 
         doubted = self._could_change()
         outcomes: Iterator[_Outcome]
@@ -114,11 +116,11 @@ class LinearPasser:
             outcomes = self._points.map_rows(work)
         else:
             outcomes = self._points.map_picked(work, doubted, _PICKED_ROWS)
-        return self._sum_up(outcomes)
+        return self._sum_up(form, outcomes)
 
-    def _sum_up(self, outcomes: Iterable[_Outcome]) -> Assignment:
+    def _sum_up(self, form: LinearForm, outcomes: Iterable[_Outcome]) -> Assignment:
         """Put together what scoring the documents did."""
-        first, moved, scored = len(self._forms) == 1, 0, 0
+        first, moved, scored = self._iteration == 0, 0, 0
         for outcome in outcomes:
             moved += outcome.moved
             scored += outcome.scored
@@ -131,7 +133,7 @@ class LinearPasser:
             predictions=self._predictions,
             sums=self._sums,
             counts=self._counts,
-            total=self._total(self._forms[-1]),
+            total=self._total(form),
             changed=0 if first else moved,
             skipped=self._points.n_rows - scored,
         )
@@ -144,10 +146,10 @@ class LinearPasser:
 
     def _could_change(self) -> NDArray[np.intp] | None:
         """The documents that have to be scored; None for all."""
-        if len(self._forms) <= 2:
+        if self._iteration <= 1:
             # Nothing is known in the first pass, and next to nothing holds after the first update.
             return None
-        bounds = _Bounds.since(self._forms, self._middle.vector)
+        bounds = self._trail.bounds()
         # On one thread: handing work so small from thread to thread takes longer than doing it.
         size = min(_TESTED_ROWS, self._points.picked_rows)
         starts = range(0, self._points.n_rows, size)
@@ -178,16 +180,15 @@ class LinearPasser:
         left[own, each] = NEVER
         least = left.min(axis=0)
         least -= mine
-        could = (least <= doubt[suspects]) | (lead[suspects] < 0)
+        could = (least <= doubt[suspects]) | (lead[suspects] < 0) | (then < bounds.forgotten)
         # What is left of the lead of the others is their lead from now on.
         safe = numbers[~could]
         self._lead[safe] = least[~could]
-        self._place[safe] = own[~could] + np.int32((len(self._forms) - 1) * self._n_centroids)
+        self._place[safe] = own[~could] + np.int32(self._iteration * self._n_centroids)
         return numbers[could]
 
-    def _take_in(self, raw: Raw, rows: Rows, products: Single) -> _Outcome:
+    def _take_in(self, form: LinearForm, raw: Raw, rows: Rows, products: Single) -> _Outcome:
         """Take in the products of some documents with the slopes of this pass."""
-        form, iteration = self._forms[-1], len(self._forms) - 1
         distances = np.subtract(form.offsets.astype(np.float32)[:, None], products, out=products)
         nearest, lead = self._scorer.nearest(form, self._doubt, distances, raw, rows)
         before = self._predictions[rows]
@@ -206,8 +207,8 @@ class LinearPasser:
         self._distances[:, rows] = distances
         self._lead[rows] = lead
         self._predictions[rows] = nearest
-        self._scored_at[rows] = iteration
-        self._place[rows] = nearest + np.int32(iteration * self._n_centroids)
+        self._scored_at[rows] = self._iteration
+        self._place[rows] = nearest + np.int32(self._iteration * self._n_centroids)
         return outcome
 
     def _moves(
@@ -218,15 +219,17 @@ class LinearPasser:
         after: NDArray[np.int32],
     ) -> _Outcome:
         """What the moves of documents do to the clusters."""
-        n, fresh = self._n_centroids, len(self._forms) == 1
+        n, fresh = self._n_centroids, self._iteration == 0
         counts = moved_counts(None if fresh else before, after, n)
         square_sum, sums = 0.0, np.zeros((n, raw.shape[1]))
         for start in range(0, len(moved), self._scorer.few_rows):
             few = slice(start, start + self._scorer.few_rows)
-            points = self._points.exact(raw[few] if len(moved) == len(raw) else raw[moved[few]])
-            sums += moved_sums(points, None if fresh else before[few], after[few], n)
+            vectors, weights = self._scorer.weighted(
+                raw[few] if len(moved) == len(raw) else raw[moved[few]]
+            )
+            sums += moved_sums(vectors, None if fresh else before[few], after[few], n, weights)
             if fresh and self._points.distance.name == "l2":
-                square_sum += float(np.vdot(points, points))
+                square_sum += float(np.vdot(vectors, vectors))
         return _Outcome(sums, counts, square_sum, len(moved), len(raw))
 
 
@@ -261,61 +264,119 @@ class _Bounds:
         (n_centroids, n_passes) as at the top of this file.
     drift
         (n_centroids, n_passes) likewise; of any two centroids together it is no less than how far
-        they have moved apart.
+        they have moved apart. None where that itself is known.
     pairs
         (n_centroids, n_passes * n_centroids) how far they have indeed, each other one from each;
         None where there are too many.
     lowest, widest
         (n_passes * n_centroids,) the least shift of the others less one's own, and the farthest
         that another has moved apart.
+    forgotten
+        How many passes, the first ones, nothing is known of.
     """
 
     shift: Single
-    drift: Single
+    drift: Single | None
     pairs: Single | None
     lowest: Single
     widest: Single
-
-    @classmethod
-    def since(cls, forms: list[LinearForm], middle: Float) -> _Bounds:
-        """Bounds between every earlier form that is remembered and the last one."""
-        now, single, n = forms[-1], np.float32, len(forms[-1].offsets)
-        shift, drift = np.zeros((2, len(forms), n))
-        most = max(2, _REMEMBERED_BYTES // now.slopes.nbytes)
-        remembered = max(1, len(forms) - most)
-        change = np.stack([form.slopes for form in forms[remembered:]])
-        np.subtract(now.slopes, change, out=change)
-        shift[remembered:] = now.offsets - [form.offsets for form in forms[remembered:]]
-        shift[remembered:] -= change @ middle
-        change -= change.mean(axis=1, keepdims=True)
-        squares = np.einsum("ijk,ijk->ij", change, change)
-        drift[remembered:] = np.sqrt(squares) * (1.0 + 16 * ROUNDING)
-        lowest = others(shift, np.minimum) - shift
-        lowest[:remembered] = ALWAYS
-        pairs = None
-        if len(forms) * n * n > _MOST_PAIRS:
-            widest = others(drift, np.maximum) + drift
-        else:
-            between = np.zeros((len(forms), n, n))
-            both = squares[:, :, None] + squares[:, None, :]
-            apart = both - 2.0 * np.matmul(change, change.transpose(0, 2, 1))
-            between[remembered:] = np.sqrt(np.maximum(apart, 0.0) + 1e-13 * both)
-            between *= 1.0 + 16 * ROUNDING
-            widest = between.max(axis=2)
-            pairs = np.ascontiguousarray(between.reshape(-1, n).T, dtype=single)
-        return cls(
-            shift=np.ascontiguousarray(shift.T, dtype=single),
-            drift=np.ascontiguousarray(drift.T, dtype=single),
-            pairs=pairs,
-            lowest=lowest.astype(single).ravel(),
-            widest=widest.astype(single).ravel(),
-        )
+    forgotten: int
 
     def apart(self, then: NDArray[np.int32], own: NDArray[np.int32]) -> Single:
         """How far, at most, each centroid has moved apart from some own ones since some passes."""
         if self.pairs is not None:
             return self.pairs.take(then * np.int32(len(self.shift)) + own, axis=1)
+        assert self.drift is not None
         return self.drift.take(then, axis=1) + self.drift[own, then]
+
+
+class _Trail:
+    """The way that centroids have gone: the slopes of as many passes as fit.
+
+    Slopes are kept less what those of a pass have in common.
+    """
+
+    def __init__(self, n_centroids: int, n_dims: int) -> None:
+        self._n_passes = 0
+        self._most = max(2, _REMEMBERED_BYTES // (8 * n_centroids * n_dims))
+        self._slopes = np.empty((0, n_centroids, n_dims))
+        self._levels = np.empty((0, n_centroids))  # distances of the middle
+        self._products = np.empty((0, n_centroids, n_centroids))  # of the slopes of a pass
+        self._longest = 0.0  # slope so far, squared
+
+    def add(self, form: LinearForm, middle: Float) -> None:
+        """Remember the centroids of a pass."""
+        self._n_passes += 1
+        slopes = form.slopes - form.slopes.mean(axis=0)
+        level = form.offsets - form.slopes @ middle
+        self._slopes = np.concatenate([self._slopes[1 - self._most :], slopes[None]])
+        self._levels = np.concatenate([self._levels[1 - self._most :], level[None]])
+        if self._in_pairs:
+            products = slopes @ slopes.T
+            self._products = np.concatenate([self._products[1 - self._most :], products[None]])
+            self._longest = max(self._longest, float(products.diagonal().max()))
+
+    @property
+    def _in_pairs(self) -> bool:
+        return self._n_passes * self._levels.shape[1] ** 2 <= _MOST_PAIRS
+
+    def bounds(self) -> _Bounds:
+        """How far the centroids have gone since every pass, the last one included."""
+        forgotten, n = self._n_passes - len(self._levels), self._levels.shape[1]
+        shift = self._of_all_passes(self._levels[-1] - self._levels)
+        lowest = others(shift, np.minimum) - shift
+        lowest[:forgotten] = ALWAYS
+        drift = pairs = None
+        if self._in_pairs:
+            between = self._of_all_passes(self._moved_apart())
+            widest = between.max(axis=2)
+            pairs = np.ascontiguousarray(between.reshape(-1, n).T, dtype=np.float32)
+        else:
+            moved = self._of_all_passes(self._moved())
+            widest = others(moved, np.maximum) + moved
+            drift = np.ascontiguousarray(moved.T, dtype=np.float32)
+        return _Bounds(
+            shift=np.ascontiguousarray(shift.T, dtype=np.float32),
+            drift=drift,
+            pairs=pairs,
+            lowest=lowest.astype(np.float32).ravel(),
+            widest=widest.astype(np.float32).ravel(),
+            forgotten=forgotten,
+        )
+
+    def _of_all_passes(self, remembered: Float) -> Float:
+        """A table of the passes that are remembered, with zeros for the others before it."""
+        forgotten = self._n_passes - len(remembered)
+        if forgotten == 0:
+            return remembered
+        return np.concatenate([np.zeros((forgotten, *remembered.shape[1:])), remembered])
+
+    def _moved(self) -> Float:
+        """How far each slope is from where it was, rounded up."""
+        change = self._slopes[-1] - self._slopes
+        return np.sqrt(np.einsum("pcd,pcd->pc", change, change)) * (1.0 + 16 * ROUNDING)
+
+    def _moved_apart(self) -> Float:
+        """How far each two slopes have moved apart, rounded up.
+
+        From products of slopes, which takes half as long as from their differences. A product is
+        off by no more than its rounding, and sixteen of them make a distance: that is added.
+        """
+        n, n_dims = self._slopes.shape[1:]
+        since = (self._slopes.reshape(-1, n_dims) @ self._slopes[-1].T).reshape(-1, n, n)
+        # Products of the changes of two slopes, and from these the distances of the changes.
+        apart = since + since.transpose(0, 2, 1)
+        np.subtract(self._products, apart, out=apart)
+        apart += self._products[-1]
+        squares = np.einsum("pcc->pc", apart).copy()
+        apart *= -2.0
+        apart += squares[:, :, None]
+        apart += squares[:, None, :]
+        np.maximum(apart, 0.0, out=apart)
+        apart += 16 * (n_dims + 16) * 2.0**-52 * self._longest
+        np.sqrt(apart, out=apart)
+        apart *= 1.0 + 16 * ROUNDING
+        return apart
 
 
 def others(table: NDArray[np.floating], extreme: np.ufunc) -> NDArray[np.floating]:

@@ -15,8 +15,11 @@ from ulr.refine.points import Points
 from ulr.refine.survey import Survey
 
 ROUNDING = 2.0**-24  # of float32
-_EXACT_BYTES = 2 << 20  # of float64 points worked on at a time
-_FEW_CENTROIDS = 24  # up to which going through them one by one is faster than argmin
+_EXACT_BYTES = 4 << 20  # of float64 points worked on at a time
+_ALIGNED = 4  # vectors that BLAS multiplies together; a few that are left over take as long
+# Going through centroids one by one is faster than argmin where each is one for many documents,
+# and can be done in bytes.
+_MANY_DOCUMENTS, _MOST_IN_BYTES = 75, 127
 
 # Leads of documents that can never change, and of those that must be looked at again. Finite,
 # so that they can be added to anything.
@@ -47,8 +50,7 @@ class Doubt:
 
     def widen(self, form: LinearForm) -> None:
         """Take a form into account."""
-        steepest = float(np.sqrt(np.einsum("ij,ij->i", form.slopes, form.slopes).max()))
-        per_length = doubt_per_length(form.slopes.shape[1]) * steepest
+        per_length = doubt_per_length(form.slopes.shape[1]) * float(form.lengths.max())
         self.per_length = max(self.per_length, per_length)
         self.always = max(self.always, 32 * ROUNDING * float(np.abs(form.offsets).max()))
 
@@ -79,10 +81,21 @@ class LinearScorer:
 
     def products(self, raw: Raw, rows: Rows, vectors: Single) -> Single:
         """Products of vectors and points, (n_vectors, n)."""
-        products = vectors @ raw.astype(np.float32, copy=False).T
+        n_vectors, lacking = len(vectors), -len(vectors) % _ALIGNED
+        if lacking:
+            vectors = np.concatenate([vectors, np.zeros((lacking, raw.shape[1]), np.float32)])
+        products = (vectors @ raw.astype(np.float32, copy=False).T)[:n_vectors]
         if self._scale is not None:
             products *= self._scale[rows]
         return products
+
+    def weighted(self, raw: Raw) -> tuple[Float, Float | None]:
+        """Rows in float64, and by how much they are to be multiplied to be points, if at all."""
+        rows = raw.astype(np.float64)
+        if self._scale is None:
+            return rows, None
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return rows, 1.0 / np.where(lengths > 0, lengths, 1.0)
 
     def nearest(
         self, form: LinearForm, doubt: Doubt, distances: Single, raw: Raw, rows: Rows
@@ -163,7 +176,7 @@ class Scores:
 def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
     """The nearest of the centroids, the first of equal ones, and its lead over the next."""
     n_centroids, n = distances.shape
-    if n_centroids > _FEW_CENTROIDS:
+    if n_centroids > min(n // _MANY_DOCUMENTS, _MOST_IN_BYTES):
         each = np.arange(n)
         nearest = distances.argmin(axis=0)
         best = distances[nearest, each]
@@ -171,8 +184,8 @@ def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
         lead = distances.min(axis=0) - best
         distances[nearest, each] = best
         return nearest.astype(np.int32), lead
-    best, nearest = distances[0].copy(), np.zeros(n, dtype=np.int32)
-    second, worse = np.full(n, np.inf, dtype=np.float32), np.empty(n, dtype=np.float32)
+    best, second = distances[0].copy(), np.full(n, np.inf, dtype=np.float32)
+    nearest, worse = np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.float32)
     nearer = np.empty(n, dtype=bool)
     for label in range(1, n_centroids):
         candidate = distances[label]
@@ -180,6 +193,7 @@ def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
         np.maximum(candidate, best, out=worse)
         np.minimum(second, worse, out=second)
         np.minimum(best, candidate, out=best)
-        np.copyto(nearest, label, where=nearer)
+        # Labels only rise here, and a product and a maximum of bytes are faster than a mask.
+        np.maximum(nearest, nearer.view(np.int8) * np.int8(label), out=nearest)
     second -= best
-    return nearest, second
+    return nearest.astype(np.int32), second
