@@ -212,8 +212,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.centroids_ = refinement.centroids
         self.n_iter_ = refinement.n_iterations
         self.mixture_ = refinement.mixture
+        free = np.ones(len(documents), dtype=bool) if given.known is None else given.known < 0
         sharpness = 1.0 / typical_lead(refinement.scores)
-        if anchors is not None:
+        if anchors is not None and free.any():
             settings = settings | {"method": refinement.method}
             sharpness = calibrate(documents, anchors, refinement, given.known, **settings)
         self.temperature_ = 1.0 / sharpness
@@ -222,7 +223,6 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.is_none_ = np.zeros(len(documents), dtype=bool)
         if self.none_share is not None:
             likeness = self._likeness(documents, refinement.predictions)
-            free = np.ones(len(documents), dtype=bool) if given.known is None else given.known < 0
             self.none_threshold_ = float(np.quantile(likeness[free], self.none_share))
             self.is_none_ = free & (likeness < self.none_threshold_)
         return self

@@ -137,7 +137,7 @@ def extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
     taken |= {name.casefold(): name for name in label_set.names}
     names: dict[str, str] = {}
     for where, value in found:
-        name = one_text(value, where, "extra label")
+        name = one_text(value, where, "name")
         if name.casefold() in taken:
             raise LabelError(
                 f"{where}: extra label {name!r} equals a name or phrase of the label "

@@ -53,8 +53,10 @@ def _arrays(model: DatalessClassifier) -> dict[str, np.ndarray[Any, Any]]:
 
 def _settings(model: DatalessClassifier) -> dict[str, Any]:
     prior, wordings = model.prior, model.wordings
-    if not isinstance(wordings, str) and model.wordings_ is not None:
-        wordings = model.wordings_.sets
+    found = model.wordings_
+    # A draw cannot be made again: the labels are kept with the phrases that were drawn only.
+    if found is not None and (found.is_sample or not isinstance(wordings, str)):
+        wordings = found.sets
     return {
         "format": _FORMAT_VERSION,
         "labels": [{"name": each.name, "phrases": each.phrases} for each in model.label_set_],

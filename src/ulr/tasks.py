@@ -168,6 +168,8 @@ def encode(
         sets = None if task.wordings is None else WordingVectors(vectors, task.wordings)
         extra = vectors.of(task.extra_labels) if task.extra_labels else None
     known = None if y is None else _known_labels(y, task.labels)
+    if asked.none_share is not None and known is not None and (known >= 0).all():
+        raise ArrayError("none_share is of the texts whose label is not known; there are none.")
     documents = encode_batches(task.text_encoder, batches, on_texts)
     if known is not None and len(known) != len(documents):
         raise LabelError(

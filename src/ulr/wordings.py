@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def combinations(label_set: LabelSet, *, sample: int | None = None, seed: int = 
     if sample is None:
         sample = n_possible if n_possible <= MOST_WHOLE else SAMPLE
     if sample >= n_possible:
-        chosen: Iterable[tuple[int, ...]] = np.ndindex(*counts)
+        chosen: Iterable[tuple[int, ...]] = product(*map(range, counts))
     else:
         chosen = _draw(counts, sample, seed)
     return Wordings(
@@ -95,9 +96,11 @@ def _draw(counts: list[int], size: int, seed: int) -> list[tuple[int, ...]]:
     n_possible = math.prod(counts)
     if n_possible <= 1 << 24:
         numbers = np.sort(rng.choice(n_possible, size, replace=False))
-        return list(
-            zip(*(each.tolist() for each in np.unravel_index(numbers, counts)), strict=True)
-        )
+        # NumPy unravels 64 dimensions at most, and labels may be many: only those with a choice.
+        several = [i for i, count in enumerate(counts) if count > 1]
+        places = np.zeros((size, len(counts)), dtype=np.intp)
+        places[:, several] = np.transpose(np.unravel_index(numbers, [counts[i] for i in several]))
+        return [tuple(each) for each in places.tolist()]
     # So many that a draw hardly ever comes twice.
     drawn: set[tuple[int, ...]] = set()
     while len(drawn) < size:
@@ -122,7 +125,8 @@ def as_wordings(
         As in `combinations`.
     """
     if isinstance(given, Wordings):
-        return _checked([(f"set {i}", each) for i, each in enumerate(given, 1)], label_set)
+        checked = _checked([(f"set {i}", each) for i, each in enumerate(given, 1)], label_set)
+        return replace(checked, n_possible=given.n_possible)
     if isinstance(given, Path):
         return read_wordings(given, label_set)
     if isinstance(given, str):

@@ -120,7 +120,7 @@ def run_sweep(
             if on_set is not None:
                 on_set(n_sets)
         with whole_file(file) as out:
-            out.write(save(predicted))
+            out.write(save(predicted, {"sha256": _sha256(predicted)}))
     return Sweep(tuple(files), n_sets, n_documents, n_labels, n_resumed)
 
 
@@ -130,24 +130,45 @@ _PHASES = ("before", "after")
 def _key(given: Vectors, wordings: Wordings) -> str:
     """A name for everything that the predictions depend on."""
     settings = {name: value for name, value in given.settings.items() if name != "threads"}
-    asked = json.dumps([_VERSION, wordings.sets, settings], default=list, sort_keys=True)
+    asked = json.dumps([_VERSION, wordings.sets, settings], default=_plain, sort_keys=True)
     total = hashlib.sha256(asked.encode())
-    sets = (given.sets or [])[:1]
-    for array in (given.documents, given.extra_documents, given.extra_labels, given.known, *sets):
+    arrays = {
+        "documents": given.documents,
+        "set": None if given.sets is None else given.sets[0],
+        **given.beside,
+    }
+    for name, array in arrays.items():
         if array is not None:
-            total.update(f"{array.shape}".encode())
+            total.update(f"{name} {array.shape}".encode())
             total.update(np.ascontiguousarray(array).data)
     return total.hexdigest()[:32]
 
 
+def _plain(value: Any) -> Any:
+    """A number or an array of NumPy's as JSON has them."""
+    return np.asarray(value).tolist()
+
+
 def _is_whole(file: Path, shape: tuple[int, int]) -> bool:
+    """Whether a file is there and holds what was written to it."""
     if not file.is_file():
         return False
     try:
         with safe_open(file, "numpy") as stored:
-            return all(tuple(stored.get_slice(name).get_shape()) == shape for name in _PHASES)
+            expected = (stored.metadata() or {}).get("sha256")
+            predicted = {phase: stored.get_tensor(phase) for phase in _PHASES}
     except SafetensorError:
         return False
+    return expected == _sha256(predicted) and all(
+        each.shape == shape for each in predicted.values()
+    )
+
+
+def _sha256(predicted: dict[str, Labels]) -> str:
+    total = hashlib.sha256()
+    for phase in _PHASES:
+        total.update(np.ascontiguousarray(predicted[phase]).data)
+    return total.hexdigest()
 
 
 def _read(file: Path, phase: str, rows: slice) -> Labels:

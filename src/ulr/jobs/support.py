@@ -72,7 +72,11 @@ def read_support(
     texts: list[str] = []
     labels: list[str] = []
     if examples is not None:
-        examples.check_columns(["label"], "the examples' label")
+        if "label" not in examples.columns:
+            raise TableError(
+                f"{examples.name} has no column 'label'; it has: {', '.join(examples.columns)}. "
+                "Examples need one, for the name of each text's label."
+            )
         of_examples = _columns_of(examples, columns, without="label")
         for batch in examples.batches():
             texts += examples.texts(batch, of_examples)
@@ -96,7 +100,10 @@ def _columns_of(
     if all(column in table.columns for column in columns):
         return tuple(columns)
     others = [column for column in table.columns if column != without]
-    return tuple(others if len(others) == 1 else text_columns(table, []))
+    if len(others) == 1:
+        return tuple(others)
+    table.check_columns(["text"], "--text-column")
+    return ("text",)
 
 
 def _label(value: object, names: Sequence[str], where: str) -> str:

@@ -202,7 +202,7 @@ def refine_many(
     documents
         As in `refine`.
     label_sets
-        Label vectors of each set, (n_labels, n_dims), equally many in all.
+        Label vectors of each set, (n_labels, n_dims).
     distance, method, prior, known, extra_documents, extra_labels, max_iterations
         As in `refine`, the same for all sets.
     anchor_weight, keep, empty_cluster, threads
@@ -231,22 +231,21 @@ def refine_many(
     own = [checks.anchors(labels, n_dims, metric, "labels")[1] for labels in label_sets]
     if not own:
         return
-    n_labels = len(own[0])
-    for number, each in enumerate(own):
-        if len(each) != n_labels:
-            raise ArrayError(
-                f"label_sets must have equally many labels; the first has {n_labels}, number "
-                f"{number} has {len(each)}."
-            )
-    settings = replace(settings, prior=checks.prior(prior, method, n_labels, extra_labels))
+    fewest = min(map(len, own))
+    if not isinstance(prior, str) and fewest < max(map(len, own)):
+        raise ArrayError("proportions need sets of equally many labels; use prior 'estimate'.")
+    settings = replace(settings, prior=checks.prior(prior, method, fewest, extra_labels))
     anchors = own
     if extra_labels is not None:
         extra = checks.vectors("extra_labels", extra_labels, n_dims, metric)
         anchors = [np.concatenate([each, extra]) for each in own]
-    points = Points(parts, metric, threads, n_labels=len(anchors[0]))
-    labelled = checks.known(known, n_documents, points.n_rows, n_labels, "labels")
-    problems = [Problem(points, each, n_documents, n_labels, labelled) for each in anchors]
-    plain = known is None and len(anchors[0]) == n_labels and points.n_rows == n_documents
+    points = Points(parts, metric, threads, n_labels=max(map(len, anchors)))
+    labelled = checks.known(known, n_documents, points.n_rows, fewest, "labels")
+    problems = [
+        Problem(points, each, n_documents, len(labels), labelled)
+        for each, labels in zip(anchors, own, strict=True)
+    ]
+    plain = known is None and extra_labels is None and extra_documents is None
     with points.at_work():
         looked_at = survey(points)
         engine = choose_engine(points, looked_at, np.concatenate(anchors), shortcuts=True)

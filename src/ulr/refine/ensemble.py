@@ -68,13 +68,19 @@ def refine_ensemble(
     if not len(label_sets):
         raise ArrayError("an ensemble needs at least one set of labels; got none.")
     before, after, told = _Sum(), _Sum(), _Told()
-    member = None
+    member, n_labels = None, 0
     for start in range(0, len(label_sets), _SETS_AT_A_TIME):
         some = [np.asarray(each) for each in label_sets[start : start + _SETS_AT_A_TIME]]
         members = refine_many(
             documents, some, distance=distance, known=known, threads=threads, **settings
         )
-        for labels, member in zip(some, members, strict=True):
+        for number, (labels, member) in enumerate(zip(some, members, strict=True), start):
+            n_labels = n_labels or len(labels)
+            if len(labels) != n_labels:
+                raise ArrayError(
+                    f"label_sets must have equally many labels; the first has {n_labels}, number "
+                    f"{number} has {len(labels)}."
+                )
             before.add(_rule(labels.astype(np.float64), distance))
             after.add(member.mixture or _rule(member.centroids, distance), member.centroids)
             told.add(member)
