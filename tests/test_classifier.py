@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zlib
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -24,8 +25,10 @@ from ulr.anchors import label_vectors
 from ulr.errors import ArrayError, EncoderError, LabelError, ModelError, TextError
 from ulr.files import sha256
 from ulr.labels import as_label_set
+from ulr.refine import refine_ensemble
 from ulr.refine.calibration import typical_lead
 from ulr.tasks import as_texts
+from ulr.wordings import Wordings
 
 LABELS = ["sports", "business", "science and technology"]
 TEXTS = [
@@ -740,3 +743,310 @@ def test_none_shares_that_cannot_be_are_refused(share):
 def test_none_must_not_be_a_label():
     with pytest.raises(LabelError, match="'sports' is one of the labels; choose another"):
         DatalessClassifier(LABELS, none_share=0.1, none_label="sports").fit(TEXTS)
+
+
+# Ensembles of wordings
+
+WORDED = {
+    "sports": ["sports", "football match", "tennis"],
+    "business": ["business", "banks and money"],
+    "science and technology": "science",
+}
+
+
+def worded(encoder, labels=WORDED, **options):
+    # The paper's method: by mixtures, all wordings of so few texts come to the same.
+    return DatalessClassifier(labels, encoder=encoder, **{"method": "ulr", **options})
+
+
+@pytest.fixture(scope="module")
+def ensemble(encoder):
+    return worded(encoder, wordings="combinations").fit(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("distance", "method"), [("cosine", "auto"), ("l2", "ulr"), ("dot", "none")]
+)
+def test_an_ensemble_is_that_of_the_vectors_of_every_combination(encoder, distance, method):
+    options = {"distance": distance, "method": method}
+    classifier = DatalessClassifier(WORDED, encoder=encoder, wordings="combinations", **options)
+    names = classifier.fit_predict(TEXTS)
+    sets = [encoder.encode(list(each)) for each in product(*map(_phrases, WORDED.values()))]
+    expected = refine_ensemble(encoder.encode(TEXTS), sets, **options)
+    np.testing.assert_array_equal(classifier.refinement_.scores, expected.scores)
+    np.testing.assert_array_equal(names, classifier.classes_[expected.predictions])
+    np.testing.assert_array_equal(classifier.centroids_, expected.centroids)
+    assert (classifier.refinement_.n_sets, len(classifier.wordings_)) == (6, 6)
+    assert classifier.n_iter_ == expected.n_iterations
+
+
+def _phrases(given):
+    return [given] if isinstance(given, str) else given
+
+
+def test_an_ensemble_predicts_the_fitted_texts_as_it_fitted_them(ensemble):
+    fitted_names = ensemble.classes_[ensemble.refinement_.predictions]
+    np.testing.assert_array_equal(ensemble.predict(TEXTS), fitted_names)
+    np.testing.assert_array_equal(ensemble.decision_function(TEXTS), ensemble.refinement_.scores)
+    proba = ensemble.predict_proba(TEXTS + NEW)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(
+        ensemble.classes_[proba.argmax(axis=1)], ensemble.predict(TEXTS + NEW)
+    )
+    assert ensemble.predict(NEW).tolist() == LABELS
+
+
+def test_average_is_the_default_and_one_set(encoder, ensemble):
+    default = worded(encoder).fit(TEXTS)
+    average = worded(encoder, wordings="average", sample=2, seed=9)
+    assert_same(average.fit(TEXTS), default)
+    assert (default.wordings_, default.refinement_.n_sets) == (None, 1)
+    anchors = label_vectors(encoder, as_label_set(WORDED))
+    expected = refine(encoder.encode(TEXTS), anchors, method="ulr")
+    np.testing.assert_array_equal(default.refinement_.scores, expected.scores)
+    assert not np.array_equal(default.refinement_.scores, ensemble.refinement_.scores)
+
+
+def test_one_phrase_a_label_is_an_ensemble_of_one(encoder, fitted):
+    alone = DatalessClassifier(LABELS, encoder=encoder, wordings="combinations").fit(TEXTS)
+    np.testing.assert_array_equal(alone.refinement_.predictions, fitted.refinement_.predictions)
+    np.testing.assert_allclose(alone.predict_proba(NEW), fitted.predict_proba(NEW), atol=1e-5)
+    assert alone.refinement_.n_sets == 1
+
+
+SETS = [["football", "money", "science"], ["sport", "trade", "technology"]]
+
+
+def test_whole_sets_come_in_any_way(tmp_path, encoder):
+    path = tmp_path / "sets.txt"
+    path.write_text("# two\nfootball; money; science\nsport; trade; technology\n")
+    kinds = [SETS, tuple(map(tuple, SETS)), path, Wordings(tuple(map(tuple, SETS)), 2)]
+    first, *others = [worded(encoder, LABELS, wordings=kind).fit(TEXTS) for kind in kinds]
+    sets = [encoder.encode(each) for each in SETS]
+    expected = refine_ensemble(encoder.encode(TEXTS), sets, method="ulr")
+    np.testing.assert_array_equal(first.refinement_.scores, expected.scores)
+    assert first.classes_.tolist() == LABELS
+    for other in others:
+        assert_same(other, first)
+
+
+def test_the_template_is_put_around_the_phrases_of_every_set(encoder):
+    template = "This text is about {}."
+    without = worded(encoder, LABELS, wordings=SETS).fit(TEXTS)
+    wrapped = worded(encoder, LABELS, wordings=SETS, template=template).fit(TEXTS)
+    typed = [[template.replace("{}", phrase) for phrase in each] for each in SETS]
+    plain = worded(encoder, LABELS, wordings=typed).fit(TEXTS)
+    assert_same(wrapped, plain)
+    assert not np.array_equal(plain.predict_proba(NEW), without.predict_proba(NEW))
+
+
+def test_a_sample_is_drawn_by_its_seed(encoder):
+    one, again, other = (
+        worded(encoder, wordings="combinations", sample=2, seed=seed).fit(TEXTS)
+        for seed in (1, 1, 2)
+    )
+    assert one.wordings_.sets == again.wordings_.sets != other.wordings_.sets
+    assert (len(one.wordings_), one.wordings_.n_possible) == (2, 6)
+    assert_same(one, again)
+    assert not np.array_equal(one.refinement_.scores, other.refinement_.scores)
+
+
+def test_sets_are_told_as_they_are_done(encoder):
+    told, texts = [], []
+    classifier = worded(encoder, wordings="combinations")
+    classifier.fit_batches(
+        [TEXTS[:4], TEXTS[4:]], extra_batches=[NEW], on_texts=texts.append, on_set=told.append
+    )
+    assert (told, texts) == ([6] * 6, [4, len(TEXTS) - 4, len(NEW)])
+    expected = worded(encoder, wordings="combinations").fit(TEXTS, extra_texts=NEW)
+    assert_same(classifier, expected)
+
+
+def test_known_texts_are_pinned_in_an_ensemble(encoder, ensemble):
+    y = ["business", *[None] * (len(TEXTS) - 1)]
+    classifier = worded(encoder, wordings="combinations")
+    assert ensemble.predict(TEXTS[:1]).tolist() == ["sports"]
+    assert classifier.fit_predict(TEXTS, y)[0] == "business"
+    assert not np.array_equal(classifier.predict_proba(NEW), ensemble.predict_proba(NEW))
+
+
+def test_none_goes_with_an_ensemble(tmp_path, encoder):
+    classifier = DatalessClassifier(
+        WORDED, encoder=encoder, wordings="combinations", none_share=0.3, none_label="other"
+    )
+    found = classifier.fit_predict(TEXTS)
+    assert (found == "other").sum() == round(0.3 * len(TEXTS))
+    classifier.save(tmp_path / "model")
+    again = DatalessClassifier.load(tmp_path / "model", encoder=encoder)
+    np.testing.assert_array_equal(again.predict(TEXTS), found)
+
+
+def test_clones_and_pickles_of_an_ensemble_are_the_same(ensemble):
+    copy = clone(ensemble)
+    assert not hasattr(copy, "wordings_")
+    assert_same(copy.fit(TEXTS), ensemble)
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert_same(again, ensemble)
+    assert again.wordings_ == ensemble.wordings_
+
+
+@pytest.mark.parametrize(
+    "wordings",
+    [
+        {"wordings": "combinations"},
+        {"wordings": "combinations", "sample": 3, "seed": 2},
+        {"wordings": "combinations", "sample": 4, "seed": 5},
+        {"wordings": SETS},
+        {"wordings": Wordings(tuple(map(tuple, SETS)), 2), "template": "About {}"},
+    ],
+)
+def test_a_saved_ensemble_predicts_the_same_and_learns_the_same(tmp_path, encoder, wordings):
+    labels = {"sports": [*WORDED["sports"], "athletes"], "business": ["trade", "money", "shops"]}
+    labels |= {"science and technology": ["science", "computers"]}
+    saved = worded(encoder, labels, extra_labels=["cooking"], **wordings).fit(TEXTS)
+    saved.save(tmp_path / "model")
+    loaded = DatalessClassifier.load(tmp_path / "model", encoder=encoder)
+    assert_same(loaded, saved, TEXTS + NEW)
+    assert loaded.wordings_.sets == saved.wordings_.sets
+    assert loaded.extra_labels_ == saved.extra_labels_ == ("cooking",)
+    assert_same(loaded.fit(TEXTS), saved)
+
+
+def test_a_saved_model_needs_no_file_of_sets_or_labels_any_more(tmp_path, encoder):
+    sets, extra = tmp_path / "sets.json", tmp_path / "extra.txt"
+    sets.write_text(json.dumps(SETS))
+    extra.write_text("cooking\ntravel\n")
+    saved = worded(encoder, LABELS, wordings=sets, extra_labels=extra)
+    saved.fit(TEXTS).save(tmp_path / "model")
+    sets.unlink()
+    extra.unlink()
+    loaded = DatalessClassifier.load(tmp_path / "model", encoder=encoder)
+    assert_same(loaded, saved)
+    assert loaded.extra_labels_ == ("cooking", "travel")
+    assert_same(loaded.fit(TEXTS), saved)
+
+
+# Extra labels and texts
+
+
+@pytest.mark.parametrize("wordings", ["average", "combinations"])
+def test_extra_labels_take_part_and_are_never_predicted(encoder, wordings):
+    extra = ["tennis tournament", "cooking"]
+    without = worded(encoder, wordings=wordings).fit(TEXTS)
+    classifier = worded(encoder, wordings=wordings, extra_labels=extra).fit(TEXTS)
+    assert classifier.classes_.tolist() == LABELS
+    assert classifier.extra_labels_ == tuple(extra)
+    assert without.extra_labels_ == ()
+    assert set(classifier.predict([*TEXTS, *NEW, *extra])) <= set(LABELS)
+    assert classifier.refinement_.scores.shape == (len(TEXTS), 3)
+    assert not np.array_equal(classifier.centroids_, without.centroids_)
+    np.testing.assert_array_equal(classifier.refinement_.unrefined, without.refinement_.unrefined)
+
+
+def test_extra_labels_are_encoded_inside_the_template(encoder):
+    template = "A text on {}"
+    classifier = DatalessClassifier(
+        LABELS, encoder=encoder, extra_labels=["cooking"], template=template
+    ).fit(TEXTS)
+    names = [template.replace("{}", name) for name in [*LABELS, "cooking"]]
+    vectors = encoder.encode(names)
+    expected = refine(encoder.encode(TEXTS), vectors[:3], extra_labels=vectors[3:])
+    np.testing.assert_array_equal(classifier.refinement_.scores, expected.scores)
+
+
+@pytest.mark.parametrize("wordings", ["average", "combinations"])
+def test_extra_texts_are_refined_on_and_get_no_label(encoder, wordings):
+    extra = ["The striker bought shares", "A goal for the bank", "The team of researchers"] * 4
+    without = worded(encoder, wordings=wordings).fit(TEXTS)
+    classifier = worded(encoder, wordings=wordings).fit(TEXTS, extra_texts=extra)
+    assert len(classifier.refinement_.predictions) == len(TEXTS)
+    assert len(classifier.is_none_) == len(TEXTS)
+    assert not np.array_equal(classifier.refinement_.scores, without.refinement_.scores)
+    np.testing.assert_array_equal(
+        classifier.predict(TEXTS), classifier.classes_[classifier.refinement_.predictions]
+    )
+    if wordings == "average":
+        anchors = label_vectors(encoder, as_label_set(WORDED))
+        vectors, more = encoder.encode(TEXTS), encoder.encode(extra)
+        expected = refine(vectors, anchors, method="ulr", extra_documents=more)
+        np.testing.assert_array_equal(classifier.refinement_.scores, expected.scores)
+
+
+@pytest.mark.parametrize("wordings", ["average", "combinations"])
+def test_all_texts_may_be_known_where_extra_texts_are_not(encoder, wordings):
+    y = ["sports", "business", "sports"]
+    classifier = DatalessClassifier(WORDED, encoder=encoder, wordings=wordings)
+    classifier.fit(TEXTS[:3], y, extra_texts=TEXTS[3:])
+    assert classifier.classes_[classifier.refinement_.predictions].tolist() == y
+    assert classifier.predict(NEW).tolist() == LABELS
+    np.testing.assert_allclose(classifier.predict_proba(NEW).sum(axis=1), 1.0)
+    with pytest.raises(ArrayError, match="none_share is of the texts whose label is not known"):
+        classifier.set_params(none_share=0.1).fit(TEXTS[:3], y, extra_texts=TEXTS[3:])
+    assert classifier.predict(NEW).tolist() == LABELS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"wordings": "sum"}, LabelError, "wordings must be 'average', 'combinations' or sets of"),
+        ({"wordings": [["a", "b"]]}, LabelError, "set 1: a set needs a phrase for each of the 3"),
+        ({"wordings": "combinations", "sample": 0}, LabelError, "sample must be a positive whole"),
+        ({"extra_labels": "math"}, LabelError, "extra labels must be a list of names; got 'math'"),
+        ({"extra_labels": ["Sports"]}, LabelError, "extra label 1: extra label 'Sports' equals a"),
+        ({"extra_labels": []}, LabelError, "there are no extra labels; name at least one"),
+        (
+            {"wordings": SETS, "extra_labels": ["Trade"]},
+            LabelError,
+            "'Trade' equals a name or phrase of the label 'business'",
+        ),
+        (
+            {"extra_labels": ["math"], "prior": [0.5, 0.3, 0.2]},
+            ArrayError,
+            "proportions do not go with extra_labels",
+        ),
+    ],
+)
+def test_wordings_and_extra_labels_that_cannot_be_are_refused_by_fit(arguments, error, message):
+    classifier = DatalessClassifier(LABELS, encoder=HashingEncoder(), **arguments)
+    with pytest.raises(error, match=re.escape(message)):
+        classifier.fit(TEXTS)
+
+
+def test_extra_texts_must_be_texts(encoder):
+    with pytest.raises(TextError, match="texts must be texts; number 1 is 5"):
+        DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS, extra_texts=["a", 5])
+    with pytest.raises(TextError, match="there are no texts; at least one is needed"):
+        DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS, extra_texts=[])
+
+
+def test_an_extra_label_that_the_encoder_does_not_know_is_named():
+    class Knows:
+        def encode(self, texts):
+            return np.array([[float("goal" in text), float("bank" in text)] for text in texts])
+
+    with pytest.raises(LabelError, match="extra label 'tea': the encoder knows no word of 'tea'"):
+        DatalessClassifier(["goal", "bank"], encoder=Knows(), extra_labels=["tea"]).fit(TEXTS)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"wordings": "combinations"}, {"wordings": SETS}, {"extra_labels": ["math"]}]
+)
+def test_a_scorer_of_pairs_has_no_ensembles_and_no_extra_labels(arguments):
+    with pytest.raises(LabelError, match="need an encoder of texts; this one scores pairs of text"):
+        DatalessClassifier(LABELS, encoder=SharedWords(), **arguments).fit(TEXTS)
+
+
+class HashedPairs:
+    """Scores a text with a label by the product of their hashed vectors."""
+
+    fingerprint = "hashed pairs"
+
+    def score(self, texts, labels, /):
+        return HashingEncoder().encode(texts) @ HashingEncoder().encode(labels).T
+
+
+def test_a_scorer_of_pairs_is_refined_on_extra_texts():
+    classifier = DatalessClassifier(LABELS, encoder=HashedPairs()).fit(TEXTS, extra_texts=NEW)
+    without = DatalessClassifier(LABELS, encoder=HashedPairs()).fit(TEXTS)
+    assert len(classifier.refinement_.predictions) == len(TEXTS)
+    assert not np.array_equal(classifier.centroids_, without.centroids_)

@@ -13,10 +13,15 @@ from ulr.labels import (
     Label,
     LabelSet,
     as_label_set,
+    entries_with_places,
+    extra_labels,
+    in_template,
+    is_label_file,
     labels_from_argument,
     parse_labels,
     read_labels,
 )
+from ulr.named_labels import named_list
 
 NAMES = ["world", "sports", "science and technology"]
 PHRASES = {"world": "world news", "sports": ["sport", "football"], "business": None}
@@ -242,3 +247,106 @@ def test_argument_may_be_longer_than_any_file_name():
 def test_label_sets_are_equal_by_content_and_frozen():
     assert as_label_set(NAMES) == as_label_set(list(NAMES))
     assert hash(as_label_set(NAMES)) == hash(LabelSet(tuple(Label(n, (n,)) for n in NAMES)))
+
+
+# Extra labels, lists of them, and lists in files
+
+OWN = as_label_set({"world": ["World", "foreign affairs"], "Sports": "football"})
+
+
+def test_extra_labels_are_names_in_their_order(tmp_path):
+    expected = ("math", "real estate", "Math")
+    assert extra_labels(["math", " real  estate", "Math"], OWN) == expected
+    assert extra_labels(iter(expected), OWN) == expected
+    for name, content in (
+        ("a.txt", "# more\nmath\n\nreal  estate\nMath\n"),
+        ("a.json", '["math", "real estate", "Math"]'),
+        ("a.yaml", "- math\n- real estate\n- Math\n"),
+    ):
+        assert extra_labels(write(tmp_path, name, content), OWN) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "owner"),
+    [("world", "world"), ("WORLD", "world"), ("Foreign  Affairs", "world"), ("sPORTS", "Sports")],
+)
+def test_an_extra_label_that_is_a_label_or_its_phrase_is_refused(tmp_path, given, owner):
+    clean = " ".join(given.split())
+    message = f"extra label {clean!r} equals a name or phrase of the label {owner!r}; leave it out."
+    with pytest.raises(LabelError, match=re.escape(f"extra label 2: {message}")):
+        extra_labels(["math", given], OWN)
+    with pytest.raises(LabelError, match=re.escape(f"a.txt line 3: {message}")):
+        extra_labels(write(tmp_path, "a.txt", f"math\n\n{given}\n"), OWN)
+    with pytest.raises(LabelError, match=re.escape(f"a.json line 2: {message}")):
+        extra_labels(write(tmp_path, "a.json", f'["math",\n"{given}"]'), OWN)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["math", "b", " math"], "extra label 3: extra label 'math' is already given at extra lab"),
+        (["math", " "], "extra label 2: a name is empty."),
+        (["math", 5], "extra label 2: a name must be a text; got 5."),
+        ([], "there are no extra labels; name at least one."),
+        ("math, physics", "extra labels must be a list of names; got 'math, physics'."),
+        (5, "extra labels must be a list of names; got 5."),
+    ],
+)
+def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
+    with pytest.raises(LabelError, match=re.escape(message)):
+        extra_labels(given, OWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "math\nmath", "a.txt line 2: extra label 'math' is already given at a.txt line"),
+        ("a.txt", "# none\n", "there are no extra labels; name at least one."),
+        ("a.yaml", "- math\n- [a, b]", "a.yaml line 2: a name must be a text; got ['a', 'b']."),
+        ("a.yaml", "math: numbers", "a.yaml must hold a list; it holds a mapping."),
+        ("a.json", "5", "a.json must hold a list of names or a mapping"),
+    ],
+)
+def test_files_of_extra_labels_are_refused_by_line(tmp_path, name, content, message):
+    with pytest.raises(LabelError, match=re.escape(message)):
+        extra_labels(write(tmp_path, name, content), OWN)
+
+
+def test_entries_of_a_file_come_with_their_lines(tmp_path):
+    expected = [("a.txt line 2", "one; two"), ("a.txt line 4", " three:  four")]
+    assert entries_with_places(write(tmp_path, "a.txt", "\none; two\n#\n three:  four")) == expected
+    in_json = write(tmp_path, "a.json", '[["one", "two"],\n\n"three"]')
+    assert entries_with_places(in_json) == [
+        ("a.json line 1", ["one", "two"]),
+        ("a.json line 3", "three"),
+    ]
+    in_yaml = write(tmp_path, "a.yml", "- no\n- - 1\n  - 2\n")
+    assert entries_with_places(in_yaml) == [("a.yml line 1", "no"), ("a.yml line 2", ["1", "2"])]
+    with pytest.raises(LabelError, match=r"there is no label file .*none\.txt\."):
+        entries_with_places(tmp_path / "none.txt")
+
+
+def test_an_argument_is_a_file_by_ending_or_existence(tmp_path):
+    path = write(tmp_path, "desk", "b\na\n")
+    assert is_label_file(str(path))
+    assert is_label_file("not there.YAML")
+    assert not is_label_file("world, sports")
+    assert not is_label_file(str(tmp_path))
+    assert not is_label_file(", ".join(f"category number {i}" for i in range(500)))
+
+
+def test_a_phrase_inside_a_template():
+    assert in_template("tea", None) == "tea"
+    assert in_template("tea", "On {} and {}") == "On tea and tea"
+    assert in_template("{}", "On {}") == "On {}"
+    with pytest.raises(LabelError, match=r"a template must contain \{\} .*; got 'On'\."):
+        in_template("tea", "On")
+
+
+def test_the_named_list_is_the_30_sites_in_the_order_of_the_paper():
+    sites = named_list("stackexchange")
+    assert (len(sites), len(set(sites))) == (30, 30)
+    assert (sites[0], sites[-1]) == ("math", "academia")
+    assert extra_labels(sites, OWN) == sites
+    with pytest.raises(LabelError, match=r"must be one of stackexchange; got 'stackoverflow'\."):
+        named_list("stackoverflow")
