@@ -81,7 +81,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (n_labels, n_dims) what new texts are compared with.
     n_iter_
         Passes over the texts.
-    mixture_
+    rule_
         The rule that a refinement by mixture or an ensemble has learnt; None for others.
     wordings_
         The sets of an ensemble; None without one.
@@ -211,7 +211,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.refinement_ = refinement
         self.centroids_ = refinement.centroids
         self.n_iter_ = refinement.n_iterations
-        self.mixture_ = refinement.mixture
+        self.rule_ = refinement.rule
         free = np.ones(len(documents), dtype=bool) if given.known is None else given.known < 0
         sharpness = 1.0 / typical_lead(refinement.scores)
         if anchors is not None and free.any():
@@ -256,8 +256,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Softmax over the scores, (n_texts, n_labels); the rows add up to one.
 
         Scores are divided by `temperature_`, which is such that the mean probability of the
-        predicted labels of the fitted texts is as high as refinements on halves of the dimensions
-        agree; see `ulr.refine.calibration`.
+        predicted labels of the fitted texts is the accuracy that is expected of them
+        without any truth; see `ulr.refine.calibration`.
         """
         return self.probabilities(self.nearest(texts)[1])
 
@@ -277,8 +277,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """As `nearest`, and whether each text is none of the labels, by `none_threshold_`."""
         check_is_fitted(self)
         vectors = encode_texts(self.text_encoder_, as_texts(texts))
-        if self.mixture_ is not None:
-            labels, scores = self.mixture_.decide(vectors, self.threads)
+        if self.rule_ is not None:
+            labels, scores = self.rule_.decide(vectors, self.threads)
         else:
             labels, scores = nearest(
                 vectors, self.centroids_, distance=self.distance_, threads=self.threads

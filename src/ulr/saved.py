@@ -17,7 +17,7 @@ from ulr.encoders import AnyEncoder, fingerprint
 from ulr.errors import ModelError
 from ulr.files import refuse_existing, sha256, whole_folder
 from ulr.labels import Label, LabelSet
-from ulr.refine import Mixture
+from ulr.refine import Rule
 from ulr.tasks import prepare
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def save_model(model: DatalessClassifier, path: str | Path, overwrite: bool) -> 
 
 def _arrays(model: DatalessClassifier) -> dict[str, np.ndarray[Any, Any]]:
     arrays = {"centroids": model.centroids_, "names": model.names_}
-    if model.mixture_ is not None:
-        arrays |= {name: getattr(model.mixture_, name) for name in _OF_RULE}
+    if model.rule_ is not None:
+        arrays |= {name: getattr(model.rule_, name) for name in _OF_RULE}
     return {
         name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None
     }
@@ -111,9 +111,9 @@ def load_model(
         model._begin(task)
         model.centroids_ = arrays["centroids"]
         model.names_ = arrays.get("names")
-        model.mixture_ = None
+        model.rule_ = None
         if "slopes" in arrays:
-            model.mixture_ = Mixture(arrays.get("centre"), arrays["slopes"], arrays["offsets"])
+            model.rule_ = Rule(arrays.get("centre"), arrays["slopes"], arrays["offsets"])
         model.n_iter_ = settings["n_iter"]
         model.temperature_ = settings["temperature"]
         model.none_threshold_ = settings["none_threshold"]

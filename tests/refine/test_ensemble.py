@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from ulr.errors import ArrayError
-from ulr.refine import Mixture, ensemble, many, refine, refine_ensemble, refine_many
+from ulr.refine import Rule, ensemble, many, refine, refine_ensemble, refine_many
 
 WAYS = [
     ("cosine", "ulr"),
@@ -36,7 +36,7 @@ def task(n=200, n_labels=3, n_sets=4, n_dims=12, seed=0, off=0.9):
 def mean_scores(documents, sets, **options):
     """The mean of the scores of the sets that have a say, each refined alone."""
     members = [refine(documents, labels, **options) for labels in sets]
-    learnt = [member for member in members if member.mixture is not None]
+    learnt = [member for member in members if member.rule is not None]
     total = np.mean([m.scores.astype(np.float64) for m in learnt or members], axis=0)
     if options.get("distance") == "l2":  # an ensemble leaves out what all labels have in common
         total += np.einsum("ij,ij->i", documents, documents, dtype=np.float64)[:, None]
@@ -82,7 +82,7 @@ def test_any_data_is_decided_by_the_mean(seed, way, n, n_labels, n_sets, rounded
     options = dict(zip(("distance", "method"), way, strict=True))
     result = refine_ensemble(documents, sets, **options)
     assert_decides(result, mean_scores(documents, sets, **options))
-    found, scores = result.mixture.decide(documents)
+    found, scores = result.rule.decide(documents)
     np.testing.assert_array_equal(found, result.predictions)
     np.testing.assert_array_equal(scores, result.scores)
 
@@ -117,10 +117,10 @@ def test_the_order_of_the_sets_does_not_matter(distance, method):
 def test_new_documents_are_decided_as_the_fitted_ones(distance, method):
     documents, sets = task(seed=4)
     result = refine_ensemble(documents, sets, distance=distance, method=method)
-    found, scores = result.mixture.decide(documents)
+    found, scores = result.rule.decide(documents)
     np.testing.assert_array_equal(found, result.predictions)
     np.testing.assert_array_equal(scores, result.scores)
-    alone = [result.mixture.decide(row[None])[0][0] for row in documents[:30]]
+    alone = [result.rule.decide(row[None])[0][0] for row in documents[:30]]
     np.testing.assert_array_equal(alone, found[:30])
 
 
@@ -132,7 +132,7 @@ def test_documents_of_any_precision(kind, distance):
     result = refine_ensemble(documents, sets, distance=distance)
     expected = mean_scores(documents, sets, distance=distance)
     np.testing.assert_array_equal(result.predictions, expected.argmax(axis=1))
-    np.testing.assert_array_equal(result.mixture.decide(documents)[0], result.predictions)
+    np.testing.assert_array_equal(result.rule.decide(documents)[0], result.predictions)
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "dot"])
@@ -222,8 +222,8 @@ def opinions(seed=0):
 
 def test_a_set_given_back_to_the_paper_has_no_say_unless_all_are():
     documents, good, bad = opinions()
-    assert refine(documents, good).mixture is not None
-    assert refine(documents, bad).mixture is None
+    assert refine(documents, good).rule is not None
+    assert refine(documents, bad).rule is None
     alone = refine(documents, good)
     for sets in ([good, bad], [bad, bad, good]):
         result = refine_ensemble(documents, sets)
@@ -297,7 +297,7 @@ def test_documents_as_they_are_are_scored_by_slope_and_offset(seed, n, n_labels,
     slopes, offsets = random.normal(size=(n_labels, 5)), random.normal(size=n_labels)
     if rounded:
         documents, slopes, offsets = documents.round(-2), slopes.round(), offsets.round()
-    found, scores = Mixture(None, slopes, offsets).decide(documents)
+    found, scores = Rule(None, slopes, offsets).decide(documents)
     exact = documents.astype(np.float64) @ slopes.T + offsets
     np.testing.assert_allclose(scores, exact, atol=1e-3)
     # Whole numbers are exact in float64, so that here even ties are decided by hand.
@@ -307,7 +307,7 @@ def test_documents_as_they_are_are_scored_by_slope_and_offset(seed, n, n_labels,
 
 
 def test_a_zero_document_has_the_offsets_as_scores():
-    rule = Mixture(None, np.ones((3, 2)), np.array([0.5, 2.0, 2.0]))
+    rule = Rule(None, np.ones((3, 2)), np.array([0.5, 2.0, 2.0]))
     found, scores = rule.decide(np.zeros((1, 2)))
     np.testing.assert_array_equal(scores, [[0.5, 2.0, 2.0]])
     assert found.tolist() == [1]

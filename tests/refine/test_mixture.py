@@ -49,11 +49,11 @@ def test_skewed_sizes_are_found(seed):
 def test_fitted_documents_are_decided_as_new_ones(kind):
     documents, labels, _ = topics(seed=3)
     result = refine(documents.astype(kind), labels)
-    found, scores = result.mixture.decide(documents.astype(kind))
+    found, scores = result.rule.decide(documents.astype(kind))
     np.testing.assert_array_equal(found, result.predictions)
     np.testing.assert_array_equal(scores, result.scores)
     np.testing.assert_array_equal(scores.argmax(axis=1), found)
-    one_by_one = [result.mixture.decide(row[None])[0][0] for row in documents[:50].astype(kind)]
+    one_by_one = [result.rule.decide(row[None])[0][0] for row in documents[:50].astype(kind)]
     np.testing.assert_array_equal(one_by_one, found[:50])
 
 
@@ -74,8 +74,8 @@ def test_any_data_gives_an_answer_that_its_own_rule_repeats(n, n_labels, n_dims,
     result = refine(documents, labels, method="mixture")
     assert np.isfinite(result.scores).all()
     assert ((result.predictions >= 0) & (result.predictions < n_labels)).all()
-    if result.mixture is not None:
-        np.testing.assert_array_equal(result.mixture.decide(documents)[0], result.predictions)
+    if result.rule is not None:
+        np.testing.assert_array_equal(result.rule.decide(documents)[0], result.predictions)
 
 
 def test_the_number_of_threads_and_where_the_documents_lie_change_nothing(tmp_path):
@@ -152,7 +152,7 @@ def test_documents_that_do_not_fall_into_the_named_classes_are_left_to_the_paper
     labels = common + names / np.linalg.norm(opinion)
     result = refine(common + documents, labels)
     paper = refine(common + documents, labels, method="ulr")
-    assert result.mixture is None
+    assert result.rule is None
     np.testing.assert_array_equal(result.predictions, paper.predictions)
 
 
@@ -180,7 +180,7 @@ def test_more_dimensions_than_a_covariance_is_worth(monkeypatch):
     monkeypatch.setattr(mixture, "MOST_DIMS", 16)
     result = refine(documents, labels, method="mixture")
     assert accuracy(result, truth) > 0.9
-    np.testing.assert_array_equal(result.mixture.decide(documents)[0], result.predictions)
+    np.testing.assert_array_equal(result.rule.decide(documents)[0], result.predictions)
 
 
 def test_every_pass_is_told():
@@ -240,7 +240,7 @@ def test_priors_that_cannot_be_are_one_sentence(message, options):
 
 def test_documents_of_other_dimensions_are_refused():
     documents, labels, _ = topics(200)
-    mixture = refine(documents, labels).mixture
+    mixture = refine(documents, labels).rule
     with pytest.raises(ArrayError, match=r"must have n_dims=48, .*; got 47"):
         mixture.decide(documents[:, 1:])
 

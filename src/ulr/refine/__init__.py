@@ -4,7 +4,7 @@ Knows arrays and nothing of texts or files. Results are the same for any number 
 """
 
 from ulr.refine.calibration import calibrate
-from ulr.refine.centred import Mixture
+from ulr.refine.centred import Rule
 from ulr.refine.distances import DISTANCES
 from ulr.refine.door import METHODS, choose_method, nearest, refine, refine_many
 from ulr.refine.ensemble import refine_ensemble
@@ -15,10 +15,10 @@ from ulr.refine.result import OnPass, Pass, Refinement
 __all__ = [
     "DISTANCES",
     "METHODS",
-    "Mixture",
     "OnPass",
     "Pass",
     "Refinement",
+    "Rule",
     "Vectors",
     "calibrate",
     "choose_method",

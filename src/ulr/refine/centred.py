@@ -21,7 +21,7 @@ _FEW_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Rule:
     """A rule that scores documents, old and new: what a mixture or an ensemble has learnt.
 
     Attributes

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ulr.errors import ArrayError
-from ulr.refine.centred import Mixture
+from ulr.refine.centred import Rule
 from ulr.refine.distances import Float, unit_rows
 from ulr.refine.door import refine_many
 from ulr.refine.points import Vectors
@@ -82,7 +82,7 @@ def refine_ensemble(
                     f"{number} has {len(labels)}."
                 )
             before.add(_rule(labels.astype(np.float64), distance))
-            after.add(member.mixture or _rule(member.centroids, distance), member.centroids)
+            after.add(member.rule or _rule(member.centroids, distance), member.centroids)
             told.add(member)
             if on_set is not None:
                 on_set(len(label_sets))
@@ -105,19 +105,19 @@ def refine_ensemble(
         n_zero_documents=member.n_zero_documents,
         method=member.method,
         distance=distance,
-        mixture=rule,
+        rule=rule,
         n_sets=told.n_sets,
     )
 
 
-def _rule(centroids: Float, distance: str) -> Mixture:
+def _rule(centroids: Float, distance: str) -> Rule:
     """The scores of some centroids as a rule."""
     nothing = np.zeros(len(centroids))
     if distance == "cosine":
-        return Mixture(np.zeros(centroids.shape[1]), unit_rows(centroids), nothing)
+        return Rule(np.zeros(centroids.shape[1]), unit_rows(centroids), nothing)
     if distance == "dot":
-        return Mixture(None, centroids, nothing)
-    return Mixture(None, 2.0 * centroids, -np.einsum("ij,ij->i", centroids, centroids))
+        return Rule(None, centroids, nothing)
+    return Rule(None, 2.0 * centroids, -np.einsum("ij,ij->i", centroids, centroids))
 
 
 class _Sum:
@@ -127,7 +127,7 @@ class _Sum:
         self._sums: dict[bool, tuple[Float | None, Float, Float, Float]] = {}
         self._counts: dict[bool, int] = {}
 
-    def add(self, rule: Mixture, centroids: Float | None = None) -> None:
+    def add(self, rule: Rule, centroids: Float | None = None) -> None:
         """Add a rule, and the centroids it comes with."""
         of_mixture = rule.centre is not None and bool(rule.centre.any())
         centroids = rule.slopes if centroids is None else centroids
@@ -139,11 +139,11 @@ class _Sum:
         self._sums[of_mixture] = rule.centre, *new
         self._counts[of_mixture] = self._counts.get(of_mixture, 0) + 1
 
-    def mean(self) -> Mixture:
+    def mean(self) -> Rule:
         """The mean rule: that of the mixtures where there are any."""
         kind = max(self._sums)
         centre, slopes, offsets, _ = self._sums[kind]
-        return Mixture(centre, slopes / self._counts[kind], offsets / self._counts[kind])
+        return Rule(centre, slopes / self._counts[kind], offsets / self._counts[kind])
 
     @property
     def centroids(self) -> Float:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.refine.assign import moved_counts, moved_sums
-from ulr.refine.centred import Mixture, View, centred, single
+from ulr.refine.centred import Rule, View, centred, single
 from ulr.refine.distances import Float, unit_rows
 from ulr.refine.engines import Engine, run
 from ulr.refine.loop import Problem, Settings
@@ -418,8 +418,8 @@ class _Fit:
         """The mixture among the user's own labels, and what it says of the user's documents."""
         problem, n = self._problem, self._problem.n_documents
         own = slice(0, problem.n_labels)
-        mixture = Mixture(self._view.centre, self._slopes[own], self._offsets[own])
-        predictions, scores = mixture.decide_points(self._points, self._survey, n)
+        rule = Rule(self._view.centre, self._slopes[own], self._offsets[own])
+        predictions, scores = rule.decide_points(self._points, self._survey, n)
         unrefined = self._unrefined[:n]
         if self._n_labels > problem.n_labels:  # extra labels took part in the first pass
             unrefined = self._engine.score(problem.anchors[own], n)[0]
@@ -436,7 +436,7 @@ class _Fit:
             n_zero_documents=self._survey.count_zero(n),
             method=self._settings.method,
             distance=self._points.distance.name,
-            mixture=mixture,
+            rule=rule,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ulr.refine.centred import Mixture
+    from ulr.refine.centred import Rule
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Refinement:
         Documents whose vector is zero, e.g. empty texts.
     method, distance
         How it was done.
-    mixture
+    rule
         The rule that ``mixture`` or an ensemble has learnt; None for others, and where ``mixture``
         fell back on the paper's.
     n_sets
@@ -84,7 +84,7 @@ class Refinement:
     n_zero_documents: int
     method: str
     distance: str
-    mixture: Mixture | None = None
+    rule: Rule | None = None
     n_sets: int = 1
 
     @property
