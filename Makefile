@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench reproduce data-folder clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -32,6 +32,14 @@ bench: .venv/measuring
 	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python benchmarks/encode.py --write docs/performance.md; \
 	else echo 'The encoder is not measured: set ULR_DATA to a folder of datasets.'; fi
 
+# The paper's experiments as far as they need no training, with the embedded encoder: some ten minutes
+# on two cores. What is finished is kept in reproduction/, so a stopped run goes on where it was.
+reproduce: data-folder .venv/reproducing
+	$(BIN)/ulr reproduce all --encoder static --out reproduction
+
+data-folder:
+	@[ -n "$$ULR_DATA" ] || { echo 'Name the folder of the datasets: make reproduce ULR_DATA=DIR (docs/reproduce.md says what lies in it).'; exit 1; }
+
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
@@ -51,3 +59,7 @@ clean:
 .venv/measuring: .venv/developing
 	$(INSTALL) --editable '.[bench]'
 	@touch $@
+
+.venv/reproducing: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[glove,plots]'
+	@touch $@ .venv/installed

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from report import replace_part
 from ulr.encoders import OnnxEncoder, StaticEncoder
+from ulr.experiments.pages import replace_part
 
 UNLIMITED = 10**9
 

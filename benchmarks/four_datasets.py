@@ -112,7 +112,7 @@ def main() -> None:
     if options.all:
         report = side_by_side(options.data, encoders, options.cache)
         if options.write:
-            from report import replace_part
+            from ulr.experiments.pages import replace_part
 
             replace_part(options.write, "encoders", report)
         print(report)

@@ -339,7 +339,7 @@ def measure(scenario: Scenario, encoder: str) -> Outcome:
     sharpness = calibrate(documents, labels, found, method="mixture")
     sure = softmax(sharpness * scores, axis=1).max(axis=1)
     raw = float("nan")
-    if found.mixture is not None:
+    if found.rule is not None:
         raw = calibration_error(right, softmax(scores, axis=1).max(axis=1), 15)
     surest = np.argsort(-sure, kind="stable")[: int(0.8 * len(sure))]
     return Outcome(
@@ -512,7 +512,7 @@ def main() -> None:
     text = report(outcomes, found, encoders, options.quick)
     print(text)
     if options.write:
-        from report import replace_part
+        from ulr.experiments.pages import replace_part
 
         replace_part(options.write, "scenarios", text)
 
