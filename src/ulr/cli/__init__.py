@@ -18,6 +18,7 @@ from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
 from ulr.cli.reproduce import reproduce
+from ulr.cli.train import train
 
 app = typer.Typer(
     name="ulr",
@@ -35,6 +36,7 @@ app.command()(audit)
 app.command()(encoders)
 app.command()(cache)
 app.command()(reproduce)
+app.add_typer(train, name="train")
 
 
 def _version(wanted: bool) -> None:
