@@ -84,7 +84,8 @@ def _opening(cells: Sequence[Cell]) -> Iterator[str]:
     yield (
         "Accuracy in percent; in parentheses, the difference to the paper. *By name* is the "
         'nearest label name, *+ ULR* the paper\'s refinement (`method="ulr"`). The truth is used '
-        "to report, never to choose."
+        "to report, never to choose. A dash is a figure that has not been measured or that the "
+        "paper does not print."
     )
     said = findings(cells, _shown)
     if said:
@@ -301,7 +302,11 @@ def _stand_ins(study: Study, measured: Sequence[Cell]) -> Iterator[str]:
 def _extra_texts(measured: Sequence[Cell]) -> Iterator[str]:
     """How many texts were added, which the paper says for its own."""
     counts: dict[str, dict[str, None]] = {}
-    for cell in sorted(measured, key=lambda cell: encoder_order(cell.place.encoder)):
+    datasets = list(DATASETS)
+    for cell in sorted(
+        measured,
+        key=lambda cell: (encoder_order(cell.place.encoder), datasets.index(cell.place.dataset)),
+    ):
         if "extra_texts" in cell.identity:
             told = f"{DATASETS[cell.place.dataset].title} {cell.identity['extra_texts']:,}"
             counts.setdefault(_shown(cell.place.encoder), {})[told] = None

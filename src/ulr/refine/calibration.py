@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, logit, logsumexp
 
 from ulr.refine.centred import centred
 from ulr.refine.distances import Float, unit_rows
@@ -79,6 +77,8 @@ def calibrate(
     if centre is None or not centre.any() or len(sample.documents) < _FEWEST_DOCUMENTS:
         expected = sample.halves_agree()
     else:
+        from scipy.special import expit, logit
+
         agreements = sample.draws_agree(), sample.parts_agree(), sample.neighbours_agree(centre)
         expected = float(expit(np.mean(logit(np.clip(agreements, 0.01, 0.99)))))
     scores = refinement.scores[some][sample.free].astype(np.float64)
@@ -192,6 +192,9 @@ class _Sample:
 
 def _sharpness(scores: NDArray[np.float64], expected: float) -> float:
     """What makes the mean of the largest probability as large as expected."""
+    from scipy.optimize import brentq
+    from scipy.special import logsumexp
+
     unit = 1.0 / typical_lead(scores.astype(np.float32))
     best = scores.max(axis=1)
 
