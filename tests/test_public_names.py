@@ -8,7 +8,17 @@ import pytest
 
 import ulr
 
-HEAVY = ["dask", "matplotlib", "pandas", "polars", "pyarrow", "sklearn", "tokenizers", "torch"]
+HEAVY = [
+    "dask",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "tokenizers",
+    "torch",
+]
 
 
 def test_public_names_are_sorted_and_there():

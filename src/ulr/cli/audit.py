@@ -76,38 +76,20 @@ def audit(
 
     ulr audit test.csv --no-header -t c2 -t c3 -l labels.yaml --truth c1 --method ulr --json
     """
+    chosen = locals()
     with plain_errors("what is finished is kept; the same command goes on from there"):
-        from ulr.jobs import AuditOutput, audit_file, text_columns
-        from ulr.tables import open_table
+        from ulr.jobs import AuditOutput, audit_file
 
-        how = options.table_format(format, encoding, delimiter, no_header)
-        with ProgressBar() as progress, open_table(file, how) as source:
-            classifier = options.classifier(
-                labels,
-                expand,
-                encoder,
-                prior,
-                wordings,
-                extra_labels,
-                progress.preparing,
-                sample=sample,
-                seed=seed,
-                method=method,
-                distance=distance,
-                template=template,
-                cache=cache,
+        with ProgressBar() as progress, options.opened(chosen, progress.preparing) as given:
+            report = audit_file(
+                given.source,
+                given.columns,
+                given.classifier,
+                progress,
+                given.support,
+                truth,
+                AuditOutput(plot, force, work),
             )
-            columns = text_columns(source, text_column or [])
-            with options.support(classifier, columns, examples, extra_texts, encoding) as support:
-                report = audit_file(
-                    source,
-                    columns,
-                    classifier,
-                    progress,
-                    support,
-                    truth,
-                    AuditOutput(plot, force, work),
-                )
         if json:
             print_json(report.as_dict())
         else:

@@ -27,7 +27,7 @@ def classify(
     extra_texts: options.ExtraTexts = None,
     examples: options.Examples = None,
     seed: options.Seed = 0,
-    none: options.NoneShare = None,
+    none_share: options.NoneShare = None,
     none_label: options.NoneLabel = "none of these",
     cache: options.Cache = None,
     save_model: Annotated[
@@ -58,46 +58,26 @@ def classify(
 
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
     """
+    chosen = locals()
     if json and output == "-":
         raise typer.BadParameter("--json and -o - both want standard output; choose one.")
     with plain_errors():
-        from ulr.jobs import Output, classify_file, text_columns
+        from ulr.jobs import Output, classify_file
         from ulr.saved import refuse_to_save
-        from ulr.tables import open_table
 
         if save_model is not None:
             refuse_to_save(save_model, force)
-        how = options.table_format(format, encoding, delimiter, no_header)
-        with ProgressBar() as progress, open_table(file, how) as source:
-            classifier = options.classifier(
-                labels,
-                expand,
-                encoder,
-                prior,
-                wordings,
-                extra_labels,
-                progress.preparing,
-                sample=sample,
-                seed=seed,
-                method=method,
-                distance=distance,
-                template=template,
-                cache=cache,
-                none_share=none,
-                none_label=none_label,
+        with ProgressBar() as progress, options.opened(chosen, progress.preparing) as given:
+            report = classify_file(
+                given.source,
+                given.columns,
+                given.classifier,
+                Output(output, prefix, force),
+                progress,
+                given.support,
             )
-            columns = text_columns(source, text_column or [])
-            with options.support(classifier, columns, examples, extra_texts, encoding) as support:
-                report = classify_file(
-                    source,
-                    columns,
-                    classifier,
-                    Output(output, prefix, force),
-                    progress,
-                    support,
-                )
         if save_model is not None:
-            classifier.save(save_model, overwrite=force)
+            given.classifier.save(save_model, overwrite=force)
         if json:
             print_json(report.as_dict())
         elif output != "-":

@@ -52,30 +52,14 @@ def evaluate(
 
     ulr evaluate test.csv --no-header -t c2 -t c3 --truth c1 -l labels.txt --json
     """
+    chosen = locals()
     with plain_errors():
-        from ulr.jobs import evaluate_file, text_columns
-        from ulr.tables import open_table
+        from ulr.jobs import evaluate_file
 
-        how = options.table_format(format, encoding, delimiter, no_header)
-        with ProgressBar() as progress, open_table(file, how) as source:
-            classifier = options.classifier(
-                labels,
-                expand,
-                encoder,
-                prior,
-                wordings,
-                extra_labels,
-                progress.preparing,
-                sample=sample,
-                seed=seed,
-                method=method,
-                distance=distance,
-                template=template,
-                cache=cache,
+        with ProgressBar() as progress, options.opened(chosen, progress.preparing) as given:
+            report = evaluate_file(
+                given.source, given.columns, truth, given.classifier, progress, given.support
             )
-            columns = text_columns(source, text_column or [])
-            with options.support(classifier, columns, examples, extra_texts, encoding) as support:
-                report = evaluate_file(source, columns, truth, classifier, progress, support)
         if json:
             print_json(report.as_dict())
         else:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ulr.tables import TableFormat
+from ulr.tables import Table, TableFormat
 
 if TYPE_CHECKING:
     from ulr.classifier import DatalessClassifier
@@ -188,36 +189,76 @@ def label_set(labels: str, expand: str | None) -> LabelSet:
     return expansion.labels
 
 
-def classifier(
-    labels: str,
-    expand: str | None,
-    encoder: str,
-    prior: str,
-    wordings: str,
-    extra_labels: str | None,
-    on_progress: Callable[[int, int | None], None],
-    **settings: Any,
+@dataclass(frozen=True)
+class Given:
+    """What the options of a command name: a table, its text columns, a classifier, and help."""
+
+    source: Table
+    columns: list[str]
+    classifier: DatalessClassifier
+    support: Support
+
+
+@contextlib.contextmanager
+def opened(
+    chosen: dict[str, Any], on_progress: Callable[[int, int | None], None]
+) -> Iterator[Given]:
+    """Everything that the options of a command name, its files open.
+
+    Parameters
+    ----------
+    chosen
+        The options by name; those that only make a classifier may be missing.
+    on_progress
+        Told how the encoder is prepared.
+    """
+    from ulr.jobs import read_support, text_columns
+    from ulr.labels import as_label_set
+    from ulr.tables import open_table
+
+    encoding = chosen["encoding"]
+    how = table_format(chosen["format"], encoding, chosen["delimiter"], chosen["no_header"])
+    with contextlib.ExitStack() as files:
+        source = files.enter_context(open_table(chosen["file"], how))
+        classifier = _classifier(chosen, on_progress)
+        columns = text_columns(source, chosen["text_column"] or [])
+        beside = [
+            None
+            if chosen[name] is None
+            else files.enter_context(open_table(chosen[name], TableFormat(encoding=encoding)))
+            for name in ("examples", "extra_texts")
+        ]
+        names = as_label_set(classifier.labels).names
+        yield Given(source, columns, classifier, read_support(names, columns, *beside))
+
+
+def _classifier(
+    chosen: dict[str, Any], on_progress: Callable[[int, int | None], None]
 ) -> DatalessClassifier:
-    """A classifier as the options have it; `on_progress` is told how its encoder is prepared."""
+    """A classifier as the options have it."""
     from ulr.classifier import DatalessClassifier
     from ulr.encoders import load_encoder
     from ulr.errors import LabelError
     from ulr.wordings import wordings_from_argument
 
-    given = wordings_from_argument(wordings)
-    if expand is not None and isinstance(given, Path):
+    wordings, expand = wordings_from_argument(chosen["wordings"]), chosen["expand"]
+    if expand is not None and isinstance(wordings, Path):
         raise LabelError(
             "--expand adds a phrase to every label, and a file of whole sets has its own phrases; "
             "leave one of them out."
         )
     return DatalessClassifier(
-        label_set(labels, expand),
-        encoder=load_encoder(encoder, on_progress),
-        prior=proportions(prior),
-        wordings=given,
-        extra_labels=further_labels(extra_labels),
-        **settings,
+        label_set(chosen["labels"], expand),
+        encoder=load_encoder(chosen["encoder"], on_progress),
+        prior=proportions(chosen["prior"]),
+        wordings=wordings,
+        extra_labels=further_labels(chosen["extra_labels"]),
+        **{name: chosen[name] for name in _PLAIN},
+        **{name: chosen[name] for name in ("none_share", "none_label") if name in chosen},
     )
+
+
+_PLAIN = ("method", "distance", "template", "sample", "seed", "cache")
 
 
 def further_labels(value: str | None) -> list[str] | Path | None:
@@ -230,28 +271,6 @@ def further_labels(value: str | None) -> list[str] | Path | None:
     if value in NAMED_LISTS:
         return list(named_list(value))
     return Path(value) if is_label_file(value) else value.split(",")
-
-
-@contextlib.contextmanager
-def support(
-    classifier: DatalessClassifier,
-    columns: list[str],
-    examples: str | None,
-    extra_texts: str | None,
-    encoding: str,
-) -> Iterator[Support]:
-    """What helps beside the documents, its files open."""
-    from ulr.jobs import read_support
-    from ulr.labels import as_label_set
-    from ulr.tables import open_table
-
-    how = TableFormat(encoding=encoding)
-    with contextlib.ExitStack() as files:
-        tables = [
-            None if name is None else files.enter_context(open_table(name, how))
-            for name in (examples, extra_texts)
-        ]
-        yield read_support(as_label_set(classifier.labels).names, columns, *tables)
 
 
 def proportions(prior: str) -> str | list[float]:
