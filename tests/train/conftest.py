@@ -82,7 +82,7 @@ def telling(tmp_path_factory):
     rows = []
     for number in range(300):
         true = rng.choice(names[:3])
-        rows.append("\t".join([true, *rng.sample(names[3:], 7), sentence(true, number)]))
+        rows.append("\t".join([true, *rng.sample(names[3:], 7), sentence(true, number, 1)]))
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
 

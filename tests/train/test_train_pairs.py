@@ -139,6 +139,8 @@ def test_settings_go_to_the_kinds_that_have_them():
     told = {"negatives": "given", "category_column": "tags"}
     assert parse_source("natcat:a", **told) == Source(("a",), kind="natcat", negatives="given")
     assert parse_source("a.csv", **told) == Source(("a.csv",), category_column="tags")
+    assert parse_source("wikipedia:a", passage_words=60).passage_words == 60
+    assert parse_source("stackexchange:a", passage_words=60).passage_words is None
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,11 @@ def trained(roberta, natcat, telling, tmp_path_factory):
     """One folder an objective, trained at a rate at which so small a model learns quickly."""
     folder = tmp_path_factory.mktemp("trained")
     pairs = {"dot": natcat, "l2": natcat, "single": telling}
-    more = {"dot": {"n_instances": 960, "peak_rate": 2e-3}, "l2": {}, "single": {}}
+    more = {
+        "dot": {"n_instances": 960, "peak_rate": 2e-3},
+        "l2": {},
+        "single": {"n_instances": 640, "batch_size": 8, "validate_every": 80},
+    }
     reports = {
         objective: train(
             roberta,
@@ -79,7 +83,7 @@ def test_the_best_weights_are_those_kept(trained):
 def test_vectors_of_the_saved_folder_are_those_of_training(trained, words):
     folder = trained[0] / "dot"
     texts = [words.sentence("chess", 1), "rook", "wool needle " * 9]
-    learner = DualEncoder(folder, max_tokens=64)
+    learner = DualEncoder(folder, max_tokens=128)
     learner.model.eval()
     with torch.inference_mode():
         expected = learner.vectors(texts).numpy()
@@ -89,7 +93,7 @@ def test_vectors_of_the_saved_folder_are_those_of_training(trained, words):
 def test_scores_of_the_saved_folder_are_those_of_training(trained, words):
     folder = trained[0] / "single"
     text = words.sentence("chess", 1)
-    learner = SingleEncoder(folder, max_tokens=64)
+    learner = SingleEncoder(folder, max_tokens=128)
     learner.model.eval()
     with torch.inference_mode():
         expected = learner.figures(as_batch([Instance(text, ("chess", "baking"))])).numpy()
@@ -127,7 +131,7 @@ def test_a_trained_dual_encoder_classifies_what_it_learnt(trained, words, object
 
 def test_a_trained_single_encoder_classifies_what_it_learnt(trained, words):
     true, *_, false = words.of
-    texts = [words.sentence(true, f"new {i}") for i in range(6)]
+    texts = [words.sentence(true, f"new {i}", 1) for i in range(6)]
     encoder = f"cross:{trained[0] / 'single'}"
     classifier = DatalessClassifier([false, true], encoder=encoder, method="none").fit(texts)
     assert set(classifier.predict(texts)) == {true}
@@ -373,3 +377,19 @@ def test_an_estimate_writes_nothing(roberta, natcat, tmp_path):
     assert plan.n_held_out == 40
     assert plan.sources[0].texts == 360
     assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"), [("torch", "torch"), ("transformers", "torch"), ("matplotlib", "plots")]
+)
+def test_a_missing_package_is_said_before_anything_is_read(roberta, tmp_path, package, extra):
+    code = (
+        "import sys\nfrom ulr.train import Source, train\n"
+        f"sys.modules['{package}'] = None\n"
+        f"try:\n    train({str(roberta)!r}, [Source(('nowhere',))], {str(tmp_path / 'out')!r})\n"
+        "except Exception as error:\n    print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    how = f"pip install 'ulr[{extra}]'"
+    assert run.stdout == f"'{package}' is not installed; install it with: {how}.\n"
+    assert list(tmp_path.iterdir()) == []

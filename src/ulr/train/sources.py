@@ -179,8 +179,10 @@ def parse_source(spec: str, **settings: Any) -> Source:
     given = {name: value for name, value in settings.items() if value is not None}
     if kind == "natcat":  # such lines have no columns
         given = {name: value for name, value in given.items() if name == "negatives"}
-    elif given.get("negatives") == "given":  # and such tables have none to give
+    elif given.get("negatives") == "given":  # and tables have no negatives to give
         del given["negatives"]
+    if kind == "stackexchange":  # a question is one text
+        given.pop("passage_words", None)
     return Source((path,), share=share, **_KINDS[kind] | given)
 
 

@@ -1,0 +1,188 @@
+"""What encoders trained with `ulr train` do on the paper's four datasets, as Markdown tables.
+
+    python benchmarks/training.py --data DIR --base ENCODER --dot FOLDER --l2 FOLDER
+        --single FOLDER [--few-shot FOLDER] [--keep figures.json] [--cache VECTORS]
+        [--write docs/results.md]
+
+DIR (or the environment variable ULR_DATA) holds the datasets, as for four_datasets.py; the folders
+are outputs of `ulr train`. ``--few-shot`` is a folder for the encoders that are trained further on
+30 documents a class, where a train set is there. Figures are kept in a file as they are measured,
+so that a run may be stopped, and the tables show what there is. The truth is used to report, never
+to choose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from four_datasets import measure
+from ulr.classifier import DatalessClassifier
+from ulr.encoders.cross import CrossEncoder
+from ulr.errors import InputError
+from ulr.experiments import DATASETS, Documents, find_experiment, read_documents
+from ulr.experiments.pages import replace_part
+from ulr.experiments.wordings import label_set
+from ulr.train import draw_examples, few_shot, refine_with_examples
+
+SAMPLE, SEED, PAIR_TOKENS = 1000, 1, 64
+PAPER = (
+    ("dual, dot: cosine", "table-3", "cosine", ("baseline", "ulr")),
+    ("dual, l2: l2", "table-3", "l2", ("baseline", "ulr")),
+    ("single", "table-4", "js", ("baseline", "ulr")),
+    ("dual, dot, + 30 a class: cosine", "table-8", "cosine", ("labelled", "ulr")),
+)
+Figures = dict[str, Any]
+
+
+def of_dual(encoder: str, distance: str, documents: Documents, cache: str | None) -> str:
+    """By name, by the paper's refinement and, for cosine, by ours."""
+    methods = ("ulr", "mixture") if distance == "cosine" else ("ulr",)
+    reports = [measure(documents, encoder, distance, each, cache) for each in methods]
+    return arrows([reports[0].before.accuracy, *(report.after.accuracy for report in reports)])
+
+
+def of_single(folder: Path, documents: Documents) -> str:
+    """By name and by Algorithm 2, on a sample."""
+    scorer = CrossEncoder(folder, max_tokens=PAIR_TOKENS)
+    report = measure(documents, scorer, "auto", "ulr")  # type: ignore[arg-type]
+    return arrows([report.before.accuracy, report.after.accuracy])
+
+
+def of_few_shot(base: Path, output: Path, documents: Documents, data: Path, cache: str) -> str:
+    """By name after training on 30 documents a class, and by Algorithm 3."""
+    labels = label_set(documents.dataset.name)
+    train = read_documents(documents.dataset.name, data, split="train")
+    names = labels.names
+    examples = draw_examples(train.texts, [names[i] for i in train.truth], names, seed=SEED)
+    if not output.is_dir():
+        few_shot(base, labels, examples, output, resume=True)
+    by_name = DatalessClassifier(labels, encoder=f"hf:{output}", method="none", cache=cache)
+    before = by_name.fit(documents.texts).refinement_.predictions
+    refined = refine_with_examples(output, labels, examples, documents.texts, cache=cache)
+    after = refined.refinement_.predictions[: documents.rows]
+    return arrows([float((each == documents.truth).mean()) for each in (before, after)])
+
+
+def arrows(accuracies: list[float]) -> str:
+    """Accuracies in percent, one after the other."""
+    return " → ".join(f"{100 * each:.1f}" for each in accuracies)
+
+
+def keep(
+    figures: Figures,
+    path: Path | None,
+    row: str,
+    documents: Documents,
+    make: Callable[[Documents], str],
+) -> None:
+    """Measure a cell unless it is there, and keep it."""
+    cells, column = figures.setdefault(row, {}), documents.dataset.title
+    if column in cells:
+        return
+    began = time.perf_counter()
+    try:
+        cells[column] = make(documents)
+    except InputError as error:
+        cells[column] = "–"
+        print(f"{row}, {column}: {error}", file=sys.stderr)
+    print(f"{row}, {column}: {cells[column]} ({time.perf_counter() - began:.0f} s)", flush=True)
+    if path is not None:
+        path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+def how_trained(folder: Path) -> str:
+    """One line on how a folder was trained."""
+    told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    plan, seconds = told["plan"], told["seconds_of"]
+    settings, steps = plan["settings"], ("data", "forward", "backward", "update")
+    busy = sum(seconds[each] for each in steps)
+    passes = 100 * (seconds["forward"] + seconds["backward"]) / busy
+    return (
+        f"| `{folder.name}` | {told['n_instances']:,} | {settings['max_tokens']} | "
+        f"{settings['seed']} | {told['seconds'] / 60:.0f} min | {told['n_instances'] / busy:.1f} | "
+        f"{100 * seconds['forward'] / busy:.0f} % + {100 * seconds['backward'] / busy:.0f} % = "
+        f"{passes:.0f} % | {100 * told['accuracy_before']:.1f} → {100 * told['accuracy']:.1f} |"
+    )
+
+
+def tables(figures: Figures, folders: list[Path]) -> str:
+    """The figures, and how the encoders came to be."""
+    names = [dataset.title for dataset in DATASETS.values()]
+    lines = [f"| encoder | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for title, table, distance, steps in PAPER:
+        printed = [[find_experiment(table).figure(distance, s, d) for s in steps] for d in DATASETS]
+        shown = [" → ".join(f"{each.value:.1f}" for each in pair if each) for pair in printed]
+        lines.append(f"| paper, RoBERTa-base, {title} | {' | '.join(shown)} |")
+    for row, cells in figures.items():
+        lines.append(f"| {row} | {' | '.join(cells.get(name, '–') for name in names)} |")
+    lines += [
+        "",
+        "| folder | instances | tokens | seed | time | instances/s | forward + backward | "
+        "ranking accuracy, base → kept |",
+        "|---|---|---|---|---|---|---|---|",
+        *map(how_trained, folders),
+    ]
+    return "\n".join(lines)
+
+
+def cells(options: argparse.Namespace) -> dict[str, Callable[[Documents], str]]:
+    """What is to be measured on each dataset, by the name of its row."""
+    rows: dict[str, Callable[[Documents], str]] = {}
+    duals = [("untrained base", options.base, each) for each in ("cosine", "l2")]
+    duals += [("dual, dot", options.dot and f"hf:{options.dot}", "cosine")]
+    duals += [("dual, l2", options.l2 and f"hf:{options.l2}", "l2")]
+    for name, encoder, distance in duals:
+        if encoder:
+            rows[f"{name}: {distance}"] = partial(
+                lambda encoder, distance, d: of_dual(encoder, distance, d, options.cache),
+                encoder,
+                distance,
+            )
+    if options.single:
+        rows[f"single (sample of {SAMPLE:,})"] = lambda d: of_single(
+            options.single, read_documents(d.dataset.name, options.data, at_most=SAMPLE, seed=SEED)
+        )
+    if options.dot and options.few_shot:
+        rows["dual, dot, + 30 a class: cosine"] = lambda d: of_few_shot(
+            options.dot, options.few_shot / d.dataset.name, d, options.data, options.cache
+        )
+    return rows
+
+
+def main() -> None:
+    """Measure what is asked for, and print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    default = os.environ.get("ULR_DATA")
+    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    for name in ("dot", "l2", "single", "few-shot", "keep", "write"):
+        parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--base", help="the encoder that training began with")
+    parser.add_argument("--only", action="append", help="a dataset; all by default")
+    parser.add_argument("--cache", default="vectors", help="folder to keep vectors in")
+    options = parser.parse_args()
+    figures: Figures = {}
+    if options.keep and options.keep.is_file():
+        figures = json.loads(options.keep.read_text(encoding="utf-8"))
+    for name in options.only or DATASETS:
+        documents = read_documents(name, options.data)
+        for row, make in cells(options).items():
+            keep(figures, options.keep, row, documents, make)
+    folders = [each for each in (options.dot, options.l2, options.single) if each]
+    report = tables(figures, folders)
+    print(report)
+    if options.write:
+        replace_part(options.write, "training", report)
+
+
+if __name__ == "__main__":
+    main()
