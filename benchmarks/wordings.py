@@ -11,41 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ulr.experiments.wordings import ALTERNATIVES
+
 CHOICES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "AG News": (
-        ("world", "world politics", "world news", "international", "international news"),
-        ("sports", "health", "health and sports"),
-        ("business", "commerce", "finance", "business and finance"),
-        ("science", "technology", "science and technology", "science technology"),
-    ),
-    "DBpedia": (
-        ("company", "corporation"),
-        ("educational institution", "school"),
-        ("artist", "creator"),
-        ("athlete", "sportsman"),
-        ("politician", "official"),
-        ("transportation",),
-        ("building", "architecture"),
-        ("nature",),
-        ("village", "suburb"),
-        ("animal", "living thing"),
-        ("plant",),
-        ("album", "collection"),
-        ("film", "movie"),
-        ("written work", "writing", "novel", "article"),
-    ),
-    "Yahoo Answers": (
-        ("society culture", "community"),
-        ("science mathematics", "scientific discipline"),
-        ("health", "fitness"),
-        ("education reference", "learning teaching resource"),
-        ("computers internet", "information technology"),
-        ("sports", "athletics"),
-        ("business finance", "commerce"),
-        ("entertainment music", "fun songs"),
-        ("family relationships", "love home"),
-        ("politics government", "policy regime regulation"),
-    ),
+    "AG News": ALTERNATIVES["agnews"],
+    "DBpedia": ALTERNATIVES["dbpedia14"],
+    "Yahoo Answers": ALTERNATIVES["yahoo"],
     "20 Newsgroups": (
         (
             "atheist christian atheism god islamic",

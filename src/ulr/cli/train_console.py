@@ -89,7 +89,7 @@ def print_report(report: TrainingReport) -> None:
     )
     if report.accuracy is not None and report.accuracy_before is not None:
         print(
-            f"Ranking accuracy among {report.plan.settings.n_negatives + 1} categories: "
+            f"Ranking accuracy among {report.plan.n_ranked} categories: "
             f"{report.accuracy_before:.1%} before, {report.accuracy:.1%} after step "
             f"{report.best_step:,}, whose weights were kept."
         )

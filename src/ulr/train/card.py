@@ -122,11 +122,10 @@ def _figures(report: TrainingReport) -> str:
         f"- loss over the last steps: {report.loss:.4f}",
     ]
     if report.accuracy is not None and report.accuracy_before is not None:
-        n_categories = report.plan.settings.n_negatives + 1
         lines.insert(
             0,
-            f"- ranking accuracy among {n_categories} categories, on {report.plan.n_held_out:,} "
-            f"texts held out: {report.accuracy:.1%} (the base: {report.accuracy_before:.1%}), "
-            f"after {report.best_step:,} steps",
+            f"- ranking accuracy among {report.plan.n_ranked} categories, on "
+            f"{report.plan.n_held_out:,} texts held out: {report.accuracy:.1%} (the base: "
+            f"{report.accuracy_before:.1%}), after {report.best_step:,} steps",
         )
     return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -15,6 +14,7 @@ from ulr.encoders.pretrained import require_torch
 from ulr.errors import TrainingError
 from ulr.files import refuse_existing, whole_file, whole_folder
 from ulr.plots import new_figure
+from ulr.refine.points import available_cores
 from ulr.train.batches import Batches
 from ulr.train.card import write_card
 from ulr.train.checkpoints import (
@@ -105,7 +105,7 @@ def prepared(
     import torch
 
     before = torch.get_num_threads()
-    threads = settings.threads or _cores()
+    threads = settings.threads or available_cores()
     torch.set_num_threads(threads)
     try:
         with open_instances(
@@ -234,10 +234,3 @@ def _random_numbers_of_its_own(plan: Plan) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(plan.settings.seed)
         yield
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -162,6 +162,11 @@ class Plan:
     threads: int
     seconds: float | None = None
 
+    @property
+    def n_ranked(self) -> int:
+        """Most categories that a text held out is ranked among, the true one being one of them."""
+        return min(self.settings.n_negatives + 1, self.categories)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
