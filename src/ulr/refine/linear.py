@@ -17,7 +17,8 @@ sums are float64 and touched only for documents that move; the objective follows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,9 +30,12 @@ from ulr.refine.scoring import ALWAYS, NEVER, ROUNDING, Doubt, LinearScorer, Raw
 
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
 MOST = 0.6  # share of the documents from which on picking them out does not pay
-_TESTED_ROWS = 1 << 14  # rows whose bounds stay in the cache
-_PICKED_ROWS = 1 << 12  # rows picked out for one thread
+# Distances to look at in one go, and rows to look at and to pick out, that stay in the cache.
+_LOOKED_AT, _LOOKED_AT_ROWS, _PICKED_ROWS = 1 << 20, 1 << 15, 1 << 12
+# Handing work from thread to thread pays from so many rows looked at, one scored being many.
+_WORTH_THREADS, _SCORED_TO_LOOKED_AT = 1 << 17, 32
 _MOST_PAIRS = 1 << 20  # of centroids, over all passes, that are worth comparing with each other
+_COME_NEAR = np.float32(-1e20)
 
 
 class Middle:
@@ -91,6 +95,7 @@ class LinearPasser:
         self._middle = Middle(scorer)
         self._trail = _Trail(n_centroids, self._points.n_dims)
         self._iteration = -1
+        self._scored = 0  # documents, in the last pass
         self._doubt = Doubt()
 
     def assign(self, centroids: Float) -> Assignment:
@@ -110,20 +115,28 @@ class LinearPasser:
                 products = products[:-1]
             return self._take_in(form, raw, rows, products)
 
-        doubted = self._could_change()
-        outcomes: Iterator[_Outcome]
-        if doubted is None or len(doubted) > MOST * self._points.n_rows:
-            outcomes = self._points.map_rows(work)
-        else:
-            outcomes = self._points.map_picked(work, doubted, _PICKED_ROWS)
-        return self._sum_up(form, outcomes)
+        if self._iteration <= 1:
+            # Nothing is known in the first pass, and next to nothing holds after the first update.
+            return self._sum_up(form, self._points.map_rows(work))
+        bounds = self._trail.bounds()
+
+        def could_change(rows: slice) -> NDArray[np.intp]:
+            return self._could_change(rows, bounds)
+
+        looked_at = max(1, min(_LOOKED_AT_ROWS, _LOOKED_AT // self._n_centroids))
+        little = self._points.n_rows + _SCORED_TO_LOOKED_AT * self._scored < _WORTH_THREADS
+        with self._points.by_one_thread() if little else nullcontext():
+            return self._sum_up(
+                form, self._points.map_some(work, could_change, looked_at, _PICKED_ROWS, MOST)
+            )
 
     def _sum_up(self, form: LinearForm, outcomes: Iterable[_Outcome]) -> Assignment:
         """Put together what scoring the documents did."""
-        first, moved, scored = self._iteration == 0, 0, 0
+        first, moved = self._iteration == 0, 0
+        self._scored = 0
         for outcome in outcomes:
             moved += outcome.moved
-            scored += outcome.scored
+            self._scored += outcome.scored
             self._counts += outcome.counts
             self._square_sum += outcome.square_sum
             self._sums += outcome.sums
@@ -135,7 +148,7 @@ class LinearPasser:
             counts=self._counts,
             total=self._total(form),
             changed=0 if first else moved,
-            skipped=self._points.n_rows - scored,
+            skipped=self._points.n_rows - self._scored,
         )
 
     def _total(self, form: LinearForm) -> float:
@@ -144,20 +157,8 @@ class LinearPasser:
             return self._square_sum - pull + float(self._counts @ form.offsets)
         return (self._n_free if self._points.distance.name == "cosine" else 0.0) - pull
 
-    def _could_change(self) -> NDArray[np.intp] | None:
-        """The documents that have to be scored; None for all."""
-        if self._iteration <= 1:
-            # Nothing is known in the first pass, and next to nothing holds after the first update.
-            return None
-        bounds = self._trail.bounds()
-        # On one thread: handing work so small from thread to thread takes longer than doing it.
-        size = min(_TESTED_ROWS, self._points.picked_rows)
-        starts = range(0, self._points.n_rows, size)
-        return np.concatenate(
-            [self._could_change_in(slice(start, start + size), bounds) for start in starts]
-        )
-
-    def _could_change_in(self, rows: slice, bounds: _Bounds) -> NDArray[np.intp]:
+    def _could_change(self, rows: slice, bounds: _Bounds) -> NDArray[np.intp]:
+        """Which documents have to be scored."""
         place, reach, lead = self._place[rows], self._middle.reach[rows], self._lead[rows]
         doubt = 2 * self._doubt.of(self._scorer.lengths[rows])
         lost = bounds.widest.take(place)
@@ -168,23 +169,25 @@ class LinearPasser:
         if len(suspects) == 0:
             return suspects
         # The same with each other centroid's own change instead of the largest of all.
-        numbers, each = suspects + rows.start, np.arange(len(suspects))
-        then, own = self._scored_at[numbers], self._predictions[numbers]
-        reach = reach[suspects]
-        left = bounds.apart(then, own)
-        left *= -reach
+        numbers = suspects + rows.start
+        then, own = self._scored_at.take(numbers), self._predictions.take(numbers)
+        whose = then * np.int32(self._n_centroids) + own
+        left = bounds.apart(then, own, whose)
+        left *= -reach.take(suspects)
         left += bounds.shift.take(then, axis=1)
-        distances = self._distances.take(numbers, axis=1)
-        mine = distances[own, each] + bounds.shift[own, then]
-        left += distances
-        left[own, each] = NEVER
+        left += self._distances.take(numbers, axis=1)
         least = left.min(axis=0)
-        least -= mine
-        could = (least <= doubt[suspects]) | (lead[suspects] < 0) | (then < bounds.forgotten)
+        least -= self._distances.reshape(-1).take(numbers + own * np.intp(self._points.n_rows))
+        least -= bounds.own_shift.take(whose)
+        could = least <= doubt.take(suspects)
+        could |= lead.take(suspects) < 0
+        if bounds.forgotten:
+            could |= then < bounds.forgotten
         # What is left of the lead of the others is their lead from now on.
-        safe = numbers[~could]
-        self._lead[safe] = least[~could]
-        self._place[safe] = own[~could] + np.int32(self._iteration * self._n_centroids)
+        safe = np.flatnonzero(~could)
+        numbers_safe = numbers.take(safe)
+        self._lead[numbers_safe] = least.take(safe)
+        self._place[numbers_safe] = own.take(safe) + np.int32(self._iteration * self._n_centroids)
         return numbers[could]
 
     def _take_in(self, form: LinearForm, raw: Raw, rows: Rows, products: Single) -> _Outcome:
@@ -262,6 +265,8 @@ class _Bounds:
     ----------
     shift
         (n_centroids, n_passes) as at the top of this file.
+    own_shift
+        (n_passes * n_centroids,) the same.
     drift
         (n_centroids, n_passes) likewise; of any two centroids together it is no less than how far
         they have moved apart. None where that itself is known.
@@ -276,18 +281,51 @@ class _Bounds:
     """
 
     shift: Single
+    own_shift: Single
     drift: Single | None
     pairs: Single | None
     lowest: Single
     widest: Single
     forgotten: int
 
-    def apart(self, then: NDArray[np.int32], own: NDArray[np.int32]) -> Single:
-        """How far, at most, each centroid has moved apart from some own ones since some passes."""
+    def apart(
+        self, then: NDArray[np.int32], own: NDArray[np.int32], whose: NDArray[np.int32]
+    ) -> Single:
+        """How far, at most, each centroid has moved apart from some own ones since some passes.
+
+        The own one itself counts as one that has come near, so that it is never in the way.
+        """
         if self.pairs is not None:
-            return self.pairs.take(then * np.int32(len(self.shift)) + own, axis=1)
+            return self.pairs.take(whose, axis=1)
         assert self.drift is not None
-        return self.drift.take(then, axis=1) + self.drift[own, then]
+        far = self.drift.take(then, axis=1) + self.drift[own, then]
+        far[own, np.arange(len(own))] = _COME_NEAR
+        return far
+
+
+class _Latest:
+    """Arrays of one shape, the latest of those that were added, as rows of one table."""
+
+    def __init__(self, most: int, shape: tuple[int, ...]) -> None:
+        self._most, self._n = most, 0
+        self._table = np.empty((0, *shape))
+
+    @property
+    def rows(self) -> Float:
+        """The table, the latest row last."""
+        return self._table[: self._n]
+
+    def add(self, row: Float) -> None:
+        """Add a row; the oldest goes where there are too many."""
+        if self._n == self._most:
+            self._table[:-1] = self._table[1:]
+            self._n -= 1
+        elif self._n == len(self._table):
+            larger = np.empty((min(self._most, 2 * self._n + 2), *row.shape))
+            larger[: self._n] = self._table
+            self._table = larger
+        self._table[self._n] = row
+        self._n += 1
 
 
 class _Trail:
@@ -298,38 +336,40 @@ class _Trail:
 
     def __init__(self, n_centroids: int, n_dims: int) -> None:
         self._n_passes = 0
-        self._most = max(2, _REMEMBERED_BYTES // (8 * n_centroids * n_dims))
-        self._slopes = np.empty((0, n_centroids, n_dims))
-        self._levels = np.empty((0, n_centroids))  # distances of the middle
-        self._products = np.empty((0, n_centroids, n_centroids))  # of the slopes of a pass
+        self._n_centroids = n_centroids
+        most = max(2, _REMEMBERED_BYTES // (8 * n_centroids * n_dims))
+        self._slopes = _Latest(most, (n_centroids, n_dims))
+        self._levels = _Latest(most, (n_centroids,))  # distances of the middle
+        self._products = _Latest(most, (n_centroids, n_centroids))  # of the slopes of a pass
         self._longest = 0.0  # slope so far, squared
 
     def add(self, form: LinearForm, middle: Float) -> None:
         """Remember the centroids of a pass."""
         self._n_passes += 1
-        slopes = form.slopes - form.slopes.mean(axis=0)
-        level = form.offsets - form.slopes @ middle
-        self._slopes = np.concatenate([self._slopes[1 - self._most :], slopes[None]])
-        self._levels = np.concatenate([self._levels[1 - self._most :], level[None]])
+        slopes = form.slopes - form.slopes.sum(axis=0) / self._n_centroids
+        self._slopes.add(slopes)
+        self._levels.add(form.offsets - form.slopes @ middle)
         if self._in_pairs:
             products = slopes @ slopes.T
-            self._products = np.concatenate([self._products[1 - self._most :], products[None]])
+            self._products.add(products)
             self._longest = max(self._longest, float(products.diagonal().max()))
 
     @property
     def _in_pairs(self) -> bool:
-        return self._n_passes * self._levels.shape[1] ** 2 <= _MOST_PAIRS
+        return self._n_passes * self._n_centroids**2 <= _MOST_PAIRS
 
     def bounds(self) -> _Bounds:
         """How far the centroids have gone since every pass, the last one included."""
-        forgotten, n = self._n_passes - len(self._levels), self._levels.shape[1]
-        shift = self._of_all_passes(self._levels[-1] - self._levels)
+        levels, n = self._levels.rows, self._n_centroids
+        forgotten = self._n_passes - len(levels)
+        shift = self._of_all_passes(levels[-1] - levels)
         lowest = others(shift, np.minimum) - shift
         lowest[:forgotten] = ALWAYS
         drift = pairs = None
         if self._in_pairs:
             between = self._of_all_passes(self._moved_apart())
             widest = between.max(axis=2)
+            between[:, range(n), range(n)] = _COME_NEAR
             pairs = np.ascontiguousarray(between.reshape(-1, n).T, dtype=np.float32)
         else:
             moved = self._of_all_passes(self._moved())
@@ -337,6 +377,7 @@ class _Trail:
             drift = np.ascontiguousarray(moved.T, dtype=np.float32)
         return _Bounds(
             shift=np.ascontiguousarray(shift.T, dtype=np.float32),
+            own_shift=shift.astype(np.float32).ravel(),
             drift=drift,
             pairs=pairs,
             lowest=lowest.astype(np.float32).ravel(),
@@ -353,7 +394,7 @@ class _Trail:
 
     def _moved(self) -> Float:
         """How far each slope is from where it was, rounded up."""
-        change = self._slopes[-1] - self._slopes
+        change = self._slopes.rows[-1] - self._slopes.rows
         return np.sqrt(np.einsum("pcd,pcd->pc", change, change)) * (1.0 + 16 * ROUNDING)
 
     def _moved_apart(self) -> Float:
@@ -362,12 +403,13 @@ class _Trail:
         From products of slopes, which takes half as long as from their differences. A product is
         off by no more than its rounding, and sixteen of them make a distance: that is added.
         """
-        n, n_dims = self._slopes.shape[1:]
-        since = (self._slopes.reshape(-1, n_dims) @ self._slopes[-1].T).reshape(-1, n, n)
+        slopes, products = self._slopes.rows, self._products.rows
+        n, n_dims = slopes.shape[1:]
+        since = (slopes.reshape(-1, n_dims) @ slopes[-1].T).reshape(-1, n, n)
         # Products of the changes of two slopes, and from these the distances of the changes.
         apart = since + since.transpose(0, 2, 1)
-        np.subtract(self._products, apart, out=apart)
-        apart += self._products[-1]
+        np.subtract(products, apart, out=apart)
+        apart += products[-1]
         squares = np.einsum("pcc->pc", apart).copy()
         apart *= -2.0
         apart += squares[:, :, None]

@@ -8,9 +8,8 @@ the one that refining the set alone gives: where float32 cannot decide, float64 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 import numpy as np
@@ -21,6 +20,7 @@ from ulr.refine.distances import Float, first_nearest
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
 from ulr.refine.linear import MOST, Middle, others
 from ulr.refine.loop import Loop, Problem, Settings
+from ulr.refine.points import in_order
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import (
     ALWAYS,
@@ -92,24 +92,17 @@ def run_each(
         As for `run_many`.
     """
     points = problems[0].points
+
+    def solved(problem: Problem) -> Refinement:
+        return solve(problem, settings, engine, survey)
+
     alone = points.n_rows * len(problems[0].anchors) > _LARGEST_SIDE_BY_SIDE
     if alone or points.threads == 1 or points.is_streamed:
-        for problem in problems:
-            yield solve(problem, settings, engine, survey)
+        yield from map(solved, problems)
         return
     # Small problems are over too soon for threads to share one; each thread takes one whole.
     with points.by_one_thread(), ThreadPoolExecutor(points.threads) as pool:
-        waiting: deque[Future[Refinement]] = deque()
-        try:
-            for problem in problems:
-                waiting.append(pool.submit(solve, problem, settings, engine, survey))
-                if len(waiting) > points.threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        yield from in_order(pool, solved, problems, points.threads)
 
 
 def _refine_group(

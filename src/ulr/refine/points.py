@@ -94,6 +94,7 @@ class Points:
         self.threads = threads or available_cores()
         self._offsets = np.cumsum([0, *(int(part.shape[0]) for part in parts)]).tolist()
         self.n_rows: int = self._offsets[-1]
+        self._block_rows = block_rows
         self.blocks = self._cut(block_rows)
         self._streamed = not all(type(part) is np.ndarray for part in parts)
         self._pool: ThreadPoolExecutor | None = None
@@ -106,11 +107,12 @@ class Points:
         self.picked_rows = block_rows or fitting
         if block_rows is None:
             block_rows = min(fitting, max(fitting // 4, -(-self.n_rows // 2)))
-        return [
-            slice(start, min(start + block_rows, end))
-            for begin, end in zip(self._offsets, self._offsets[1:], strict=False)
-            for start in range(begin, end, block_rows)
-        ]
+        return self._slices(block_rows)
+
+    def _slices(self, size: int) -> list[slice]:
+        """All rows, so many at a time, never of two parts."""
+        parts = map(slice, self._offsets[:-1], self._offsets[1:])
+        return [rows for part in parts for rows in _cut_up(part, size)]
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -157,31 +159,20 @@ class Points:
     def map_rows(
         self,
         work: Callable[[slice, NDArray[np.floating]], Result],
-        blocks: Iterable[slice] | None = None,
+        blocks: Sequence[slice] | None = None,
     ) -> Iterator[Result]:
         """`work` on blocks and their raw rows, on all threads, results in the order of the rows."""
         blocks = self.blocks if blocks is None else blocks
         loaded = self._read_ahead(blocks) if self._streamed else ((b, None) for b in blocks)
 
-        def done(rows: slice, raw: NDArray[np.floating] | None) -> Result:
+        def done(block: tuple[slice, NDArray[np.floating] | None]) -> Result:
+            rows, raw = block
             return work(rows, self.raw(rows) if raw is None else raw)
 
-        if self._pool is None:
-            for rows, raw in loaded:
-                yield done(rows, raw)
-            return
-        waiting: deque[Future[Result]] = deque()
-        try:
-            for rows, raw in loaded:
-                waiting.append(self._pool.submit(done, rows, raw))
-                del raw
-                if len(waiting) > self.threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        if self._pool is None or len(blocks) == 1:
+            yield from map(done, loaded)
+        else:
+            yield from in_order(self._pool, done, loaded, self.threads)
 
     def map_items(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """`work` on other things than rows, on all threads."""
@@ -234,6 +225,49 @@ class Points:
         else:
             yield from self._pool.map(gather, chunks)
 
+    def map_some(
+        self,
+        work: Callable[[NDArray[np.intp] | slice, NDArray[np.floating]], Result],
+        pick: Callable[[slice], NDArray[np.intp]],
+        looked_at: int,
+        worked_on: int,
+        most: float,
+    ) -> Iterator[Result]:
+        """`work` on the rows that `pick` finds, both in the same thread; as `map_rows`.
+
+        Parameters
+        ----------
+        work
+            What to do with some rows and what they are.
+        pick
+            The numbers of the rows of a slice that are wanted, ascending.
+        looked_at, worked_on
+            Most rows to pick from, and to work on, in one go.
+        most
+            Share of the rows from which on all of them are worked on, where they are in memory.
+        """
+        blocks = self._slices(min(looked_at, self._block_rows or looked_at))
+        worked_on = min(worked_on, self.picked_rows)
+        if self._streamed:
+            # Nothing is read of a block that has no wanted row.
+            yield from self.map_picked(work, np.concatenate([pick(rows) for rows in blocks]))
+            return
+
+        def some(rows: slice, raw: NDArray[np.floating]) -> list[Result]:
+            numbers = pick(rows)
+            if len(numbers) > most * len(raw):
+                return [
+                    work(few, raw[few.start - rows.start : few.stop - rows.start])
+                    for few in _cut_up(rows, self.picked_rows)
+                ]
+            chunks = (
+                numbers[start : start + worked_on] for start in range(0, len(numbers), worked_on)
+            )
+            return [work(few, raw.take(few - rows.start, axis=0)) for few in chunks]
+
+        for results in self.map_rows(some, blocks):
+            yield from results
+
     def _read_ahead(
         self, blocks: Iterable[slice]
     ) -> Iterator[tuple[slice, NDArray[np.floating] | None]]:
@@ -269,3 +303,42 @@ class Points:
         finally:
             stopped.set()
             reader.join()
+
+
+def _cut_up(rows: slice, size: int) -> Iterator[slice]:
+    """Rows, so many at a time."""
+    for start in range(rows.start, rows.stop, size):
+        yield slice(start, min(start + size, rows.stop))
+
+
+def in_order(
+    pool: ThreadPoolExecutor,
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    ahead: int,
+) -> Iterator[Result]:
+    """`work` on items that are fetched as they are needed, results in the order of the items.
+
+    Parameters
+    ----------
+    pool
+        Whose threads do it.
+    work
+        What to do.
+    items
+        On what.
+    ahead
+        Items fetched before the first result is asked for.
+    """
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            del item
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
