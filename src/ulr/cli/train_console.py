@@ -53,6 +53,8 @@ class Watch:
 
 def print_plan(plan: Plan, stream: TextIO) -> None:
     """What a run will do, for people."""
+    from ulr.train.settings import duration
+
     settings = plan.settings
     print(
         f"{plan.base}, {plan.n_parameters / 1e6:.1f}M weights, {settings.objective}, on "
@@ -78,13 +80,15 @@ def print_plan(plan: Plan, stream: TextIO) -> None:
     )
     if plan.seconds is not None:
         speed = (settings.n_instances or 0) / plan.seconds
-        print(f"Estimated time: {_time(plan.seconds)} ({speed:,.1f} instances/s)", file=stream)
+        print(f"Estimated time: {duration(plan.seconds)} ({speed:,.1f} instances/s)", file=stream)
 
 
 def print_report(report: TrainingReport) -> None:
     """How a run went, for people."""
+    from ulr.train.settings import duration
+
     print(
-        f"{report.n_instances:,} instances in {_time(report.seconds)}, "
+        f"{report.n_instances:,} instances in {duration(report.seconds)}, "
         f"{report.instances_per_second:,.1f} a second; loss {report.loss:.4f}."
     )
     if report.accuracy is not None and report.accuracy_before is not None:
@@ -95,11 +99,3 @@ def print_report(report: TrainingReport) -> None:
         )
     prefix = "cross" if report.plan.settings.objective == "single" else "hf"
     print(f"Written: {report.output}; use it with --encoder {prefix}:{report.output}")
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

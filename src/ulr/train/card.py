@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ulr.train.models import SINGLE
-from ulr.train.settings import Settings, TrainingReport
+from ulr.train.settings import Settings, TrainingReport, duration
 
 _KINDS = {
     "dot": "A dual encoder: texts and categories go through the same transformer, the last hidden "
@@ -117,7 +117,7 @@ def _settings(report: TrainingReport) -> str:
 
 def _figures(report: TrainingReport) -> str:
     lines = [
-        f"- {report.n_instances:,} instances in {report.seconds / 60:.0f} minutes, "
+        f"- {report.n_instances:,} instances in {duration(report.seconds)}, "
         f"{report.instances_per_second:.1f} a second",
         f"- loss over the last steps: {report.loss:.4f}",
     ]
@@ -126,6 +126,6 @@ def _figures(report: TrainingReport) -> str:
             0,
             f"- ranking accuracy among {report.plan.n_ranked} categories, on "
             f"{report.plan.n_held_out:,} texts held out: {report.accuracy:.1%} (the base: "
-            f"{report.accuracy_before:.1%}), after {report.best_step:,} steps",
+            f"{report.accuracy_before:.1%}), after step {report.best_step:,}",
         )
     return "\n".join(lines)

@@ -246,5 +246,14 @@ class TrainingReport:
         return asdict(self) | {"instances_per_second": self.instances_per_second}
 
 
+def duration(seconds: float) -> str:
+    """How long something takes, for people."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 OnPlan = Callable[[Plan], None]
 OnProgress = Callable[[Progress], None]
