@@ -32,7 +32,7 @@ bench: .venv/measuring
 	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python benchmarks/encode.py --write docs/performance.md; \
 	else echo 'The encoder is not measured: set ULR_DATA to a folder of datasets.'; fi
 
-# The paper's experiments as far as they need no training, with the embedded encoder: some ten minutes
+# The paper's experiments as far as they need no training, with the embedded encoder: eight minutes
 # on two cores. What is finished is kept in reproduction/, so a stopped run goes on where it was.
 reproduce: data-folder .venv/reproducing
 	$(BIN)/ulr reproduce all --encoder static --out reproduction
