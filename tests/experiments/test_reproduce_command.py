@@ -22,6 +22,7 @@ from ulr.experiments.plan import Place
 from ulr.experiments.results import Results
 from ulr.experiments.run import choose_encoders, find_studies, run
 from ulr.experiments.wordings import label_set
+from ulr.train import draw_examples
 
 WORDS = {
     "World": "minister border treaty election president war embassy talks refugees parliament",
@@ -234,7 +235,7 @@ def test_a_single_encoder_reads_a_sample(data, tmp_path):
     assert outcome.values["baseline"] == pytest.approx(by_name)
     assert by_name > 50
     assert materials.stands_in(place.encoder, "single")
-    assert materials.description(place.encoder) == "bert, training unknown"
+    assert materials.description(place.encoder).endswith(", training unknown")
 
 
 def test_a_measurement_is_what_the_classifier_does(data, tmp_path):
@@ -254,6 +255,9 @@ def test_examples_are_drawn_by_the_seed_equally_many_a_label(data):
     assert len(set(drawn.tolist())) == 120
     assert drawn.tolist() == labelled_examples(training, 30, seed=1).tolist()
     assert drawn.tolist() != labelled_examples(training, 30, seed=2).tolist()
+    names = training.labels
+    few = draw_examples(training.texts, [names[i] for i in training.truth], names, seed=1)
+    assert [training.texts[row] for row in drawn] == few.texts
     with pytest.raises(ExperimentError, match="has 31 documents of 'World'; 32 are needed"):
         labelled_examples(training, 32, seed=1)
 
@@ -270,14 +274,18 @@ def test_glove_840b_and_a_roberta_of_ones_own_are_the_papers(data, tmp_path):
 
 
 def test_a_trained_model_says_what_it_was_trained_on(data, tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    config = {"model_type": "bert", "num_hidden_layers": 6, "hidden_size": 384}
+    (tmp_path / "config.json").write_text(json.dumps(config))
     plan = {
         "settings": {"n_instances": 20000, "objective": "dot"},
         "sources": [{"files": ["a.tsv", "b.tsv", "c.tsv"]}, {"files": ["d.jsonl"]}],
     }
     (tmp_path / "training.json").write_text(json.dumps({"plan": plan}))
     told = Materials(Setting(data, tmp_path)).description(f"hf:{tmp_path}")
-    assert told == ("bert, trained on 20,000 instances of a.tsv … c.tsv, d.jsonl (objective dot)")
+    assert told == (
+        "bert of 6 layers and 384 dimensions, trained on 20,000 instances of a.tsv … c.tsv, "
+        "d.jsonl (objective dot)"
+    )
 
 
 def test_the_list_names_every_experiment(ulr):

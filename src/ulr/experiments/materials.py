@@ -192,13 +192,20 @@ class Materials:
         name, _, rest = spec.partition(":")
         if name in ("hf", "cross"):
             folder = find_model(rest)
-            kind = read_json(folder / "config.json").get("model_type", "a transformer")
-            return f"{kind}, {_trained(read_json(folder / 'training.json'))}"
+            shape = _shape(read_json(folder / "config.json"))
+            return f"{shape}, {_trained(read_json(folder / 'training.json'))}"
         if name == "esa":
             return f"{getattr(self.encoder(spec), 'n_concepts', 0):,} articles as concepts"
         if spec in _PACKAGED:
             return _PACKAGED[spec]
         return ENCODERS[name].about if name in ENCODERS else _JOINED
+
+
+def _shape(config: dict[str, Any]) -> str:
+    """What kind of transformer it is, and how large."""
+    kind = config.get("model_type", "a transformer")
+    layers, dims = config.get("num_hidden_layers"), config.get("hidden_size")
+    return f"{kind} of {layers} layers and {dims} dimensions" if layers and dims else f"{kind}"
 
 
 def _trained(training: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ from ulr.experiments.wordings import (
 )
 from ulr.metrics import accuracy, one_to_one_accuracy
 from ulr.refine import Refinement, refine, refine_ensemble, refine_many
+from ulr.train.fewshot import draw_by_class
 
 _SETS_AT_A_TIME = 256
 _ULR: dict[str, Any] = {"method": "ulr", "max_iterations": PROTOCOL.max_iterations}
@@ -72,23 +73,27 @@ def names_of(place: Place) -> Names:
 
 
 def labelled_examples(documents: Documents, per_label: int, seed: int) -> NDArray[np.intp]:
-    """Places of so many documents of every label, drawn with the seed, label by label.
+    """Places of so many documents of every label: those that `ulr train few-shot` draws.
 
     Raises
     ------
     ExperimentError
         When a label has fewer.
     """
-    draw = np.random.default_rng(seed)
-    drawn = []
-    for label, name in enumerate(documents.labels):
-        own = np.flatnonzero(documents.truth == label)
-        if len(own) < per_label:
+    names = documents.labels
+    counts = np.bincount(documents.truth, minlength=len(names))
+    for count, name in zip(counts, names, strict=True):
+        if count < per_label:
             raise ExperimentError(
-                f"{documents.source} has {len(own)} documents of {name!r}; {per_label} are needed."
+                f"{documents.source} has {count} documents of {name!r}; {per_label} are needed."
             )
-        drawn.append(np.sort(draw.choice(own, per_label, replace=False)))
-    return np.concatenate(drawn)
+    rows = (
+        (row, names[label])
+        for row, (text, label) in enumerate(zip(documents.texts, documents.truth, strict=True))
+        if text.strip()
+    )
+    drawn = draw_by_class(rows, names, per_label, seed)
+    return np.array([row for name in names for row in drawn[name]])
 
 
 def _percent(share: float) -> float:
@@ -272,8 +277,8 @@ MEASURES: dict[str, Measure] = {
     "ensemble": Measure(_by_ensemble),
     "sweep": Measure(_sweep),
     "random starts": Measure(_from_random_starts, lambda *_: {"trials": PROTOCOL.random_starts}),
-    "pinned examples": Measure(_with_examples, _examples_settings),
-    FINE_TUNED: Measure(_with_examples, _examples_settings),
+    "pinned examples": Measure(_with_examples, _examples_settings, version=2),
+    FINE_TUNED: Measure(_with_examples, _examples_settings, version=2),
     "augmented categories": Measure(_with_categories),
     "augmented text": Measure(_with_texts, _texts_settings),
 }

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from ulr.train.settings import OnPlan, OnProgress, Plan, Settings, TrainingRepor
 from ulr.train.sources import Source
 
 PER_CLASS, EPOCHS = 30, 3
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -62,30 +64,47 @@ def draw_examples(
     seed
         Decides which.
     """
-    if per_class < 1:
-        raise TrainingError(f"per_class must be at least 1; got {per_class}.")
-    kept: dict[str, list[str]] = {name: [] for name in names}
-    met = dict.fromkeys(names, 0)
-    rng = np.random.default_rng((seed, 5))
-    for text, label in zip(texts, labels, strict=True):
-        if label is None or not text.strip():
-            continue
-        if label not in kept:
-            raise TrainingError(
-                f"an example has the label {label!r}; the labels are: {', '.join(names)}."
-            )
-        # A reservoir: every text of a class is equally likely to stay, and few are in memory.
-        met[label] += 1
-        if len(kept[label]) < per_class:
-            kept[label].append(text)
-        elif (place := int(rng.integers(met[label]))) < per_class:
-            kept[label][place] = text
+    pairs = zip(texts, labels, strict=True)
+    kept = draw_by_class((each for each in pairs if each[0].strip()), names, per_class, seed)
     if lacking := [name for name in names if not kept[name]]:
         raise TrainingError(f"there is no example of {', '.join(lacking)}.")
     return Examples(
         [text for name in names for text in kept[name]],
         [name for name in names for _ in kept[name]],
     )
+
+
+def draw_by_class(
+    items: Iterable[tuple[Item, str | None]], names: Sequence[str], per_class: int, seed: int
+) -> dict[str, list[Item]]:
+    """Draw so many items of every class, each as likely as any other; few are in memory at once.
+
+    Parameters
+    ----------
+    items
+        Anything, each with the name of its class; None where there is none.
+    names, per_class, seed
+        As for `draw_examples`.
+    """
+    if per_class < 1:
+        raise TrainingError(f"per_class must be at least 1; got {per_class}.")
+    kept: dict[str, list[Item]] = {name: [] for name in names}
+    met = dict.fromkeys(names, 0)
+    rng = np.random.default_rng((seed, 5))
+    for item, label in items:
+        if label is None:
+            continue
+        if label not in kept:
+            raise TrainingError(
+                f"an example has the label {label!r}; the labels are: {', '.join(names)}."
+            )
+        # A reservoir: every item of a class is equally likely to stay.
+        met[label] += 1
+        if len(kept[label]) < per_class:
+            kept[label].append(item)
+        elif (place := int(rng.integers(met[label]))) < per_class:
+            kept[label][place] = item
+    return kept
 
 
 def few_shot(
