@@ -20,7 +20,7 @@ from ulr.refine.distances import Float, first_nearest
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
 from ulr.refine.linear import MOST, Middle, others
 from ulr.refine.loop import Loop, Problem, Settings
-from ulr.refine.points import in_order
+from ulr.refine.points import Item, Points, Result, in_order
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import (
     ALWAYS,
@@ -32,6 +32,7 @@ from ulr.refine.scoring import (
     Scores,
     Single,
     doubt_per_length,
+    two_nearest,
 )
 from ulr.refine.survey import Survey
 
@@ -66,11 +67,18 @@ def run_many(
             yield run(problem, settings, engine, survey)
         return
     for n_labels, alike in groupby(problems, key=lambda problem: problem.n_labels):
-        rest = list(alike)
+        rest, points = list(alike), problems[0].points
         memory = problems[0].n_documents * (8 * n_labels + 32)
         size = max(1, min(_MOST_SETS, _GROUP_BYTES // memory))
-        for start in range(0, len(rest), size):
-            yield from _refine_group(rest[start : start + size], settings, engine.scorer, survey)
+        groups = [rest[start : start + size] for start in range(0, len(rest), size)]
+
+        def refined(
+            group: Sequence[Problem], scorer: LinearScorer = engine.scorer
+        ) -> list[Refinement]:
+            return list(_refine_group(group, settings, scorer, survey))
+
+        for results in _side_by_side(points, refined, groups, _GROUP_BYTES // (size * memory)):
+            yield from results
 
 
 def run_each(
@@ -96,13 +104,23 @@ def run_each(
     def solved(problem: Problem) -> Refinement:
         return solve(problem, settings, engine, survey)
 
-    alone = points.n_rows * len(problems[0].anchors) > _LARGEST_SIDE_BY_SIDE
-    if alone or points.threads == 1 or points.is_streamed:
-        yield from map(solved, problems)
+    small = points.n_rows * len(problems[0].anchors) <= _LARGEST_SIDE_BY_SIDE
+    return _side_by_side(points, solved, problems, points.threads if small else 1)
+
+
+def _side_by_side(
+    points: Points, solve: Callable[[Item], Result], items: Sequence[Item], at_most: int
+) -> Iterator[Result]:
+    """Solve each of some problems, several at a time, a thread taking one whole.
+
+    Small problems are over too soon for threads to share one.
+    """
+    at_once = min(at_most, points.threads, len(items))
+    if at_once < 2 or points.is_streamed:
+        yield from map(solve, items)
         return
-    # Small problems are over too soon for threads to share one; each thread takes one whole.
-    with points.by_one_thread(), ThreadPoolExecutor(points.threads) as pool:
-        yield from in_order(pool, solved, problems, points.threads)
+    with points.by_one_thread(), ThreadPoolExecutor(at_once) as pool:
+        yield from in_order(pool, solve, items, at_once)
 
 
 def _refine_group(
@@ -316,7 +334,7 @@ class _Stack:
         iteration = len(self._levels) - 1
         offsets = self._offsets.astype(np.float32)[:, :, None]
         distances = np.subtract(offsets, products, out=products)
-        nearest, lead = _two_nearest(distances)
+        nearest, lead = two_nearest(distances.transpose(1, 0, 2))
         lengths = self._scorer.lengths[rows]
         which, place = np.nonzero(lead <= self._doubt(slice(None), lengths))
         if len(which):
@@ -374,25 +392,14 @@ class _Stack:
             columns = np.concatenate([position, position[len(position) - len(leaving) :]])
             clusters = np.concatenate([entering, leaving])
             shape = (n_sets * n_labels, len(documents))
+            points, weights = self._scorer.weighted(
+                raw if len(documents) == len(raw) else raw[documents]
+            )
+            if weights is not None:
+                signs *= weights[columns]
             moves = csr_array((signs, (clusters, columns)), shape=shape)
-            points = self._points.exact(raw if len(documents) == len(raw) else raw[documents])
             sums = np.asarray(moves @ points)
         by_set = sums.reshape(n_sets, n_labels, -1), counts.reshape(n_sets, n_labels)
         if first:
             by_set = by_set[0].cumsum(axis=0), by_set[1].cumsum(axis=0)
         return *by_set, np.bincount(which, minlength=n_sets), len(raw)
-
-
-def _two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
-    """The nearest of the centroids of each set, (n_sets, n), and its lead over the next."""
-    n_sets, n_labels, n = distances.shape
-    best, nearest = distances[:, 0].copy(), np.zeros((n_sets, n), dtype=np.int32)
-    second = np.full((n_sets, n), np.inf, dtype=np.float32)
-    for label in range(1, n_labels):
-        candidate = distances[:, label]
-        nearer = candidate < best
-        np.minimum(second, np.maximum(candidate, best), out=second)
-        np.minimum(best, candidate, out=best)
-        np.copyto(nearest, label, where=nearer)
-    second -= best
-    return nearest, second

@@ -174,19 +174,26 @@ class Scores:
 
 
 def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
-    """The nearest of the centroids, the first of equal ones, and its lead over the next."""
-    n_centroids, n = distances.shape
+    """The nearest of the centroids, the first of equal ones, and its lead over the next.
+
+    Parameters
+    ----------
+    distances
+        (n_centroids, n), or (n_centroids, n_sets, n) with an answer for every set.
+    """
+    n_centroids, *shape = distances.shape
+    n = distances[0].size
     if n_centroids > min(n // _MANY_DOCUMENTS, _MOST_IN_BYTES):
-        each = np.arange(n)
-        nearest = distances.argmin(axis=0)
-        best = distances[nearest, each]
-        distances[nearest, each] = np.inf
-        lead = distances.min(axis=0) - best
-        distances[nearest, each] = best
-        return nearest.astype(np.int32), lead
-    best, second = distances[0].copy(), np.full(n, np.inf, dtype=np.float32)
-    nearest, worse = np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.float32)
-    nearer = np.empty(n, dtype=bool)
+        flat, each = distances.reshape(n_centroids, n), np.arange(n)
+        places = flat.argmin(axis=0)
+        best = flat[places, each]
+        flat[places, each] = np.inf
+        lead = flat.min(axis=0) - best
+        flat[places, each] = best
+        return places.astype(np.int32).reshape(shape), lead.reshape(shape)
+    best, second = distances[0].copy(), np.full(shape, np.inf, dtype=np.float32)
+    nearest, worse = np.zeros(shape, dtype=np.int8), np.empty(shape, dtype=np.float32)
+    nearer = np.empty(shape, dtype=bool)
     for label in range(1, n_centroids):
         candidate = distances[label]
         np.less(candidate, best, out=nearer)
