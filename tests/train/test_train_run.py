@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch
 import transformers
 
 from ulr import DatalessClassifier
+from ulr.cli.train_console import print_report
 from ulr.encoders import load_encoder
 from ulr.errors import EncoderError, TrainingError
 from ulr.train import Settings, Source, estimate, train
@@ -113,6 +115,14 @@ def test_saved_folders_load_with_transformers_alone(trained):
         long = tokenizer("rook " * 50, "bishop")
         assert len(long["input_ids"]) > 50  # the tokenizer is saved as it was, without a limit
         assert model.config.num_labels == 1 or head == "AutoModel"
+
+
+def test_the_end_says_so_where_training_did_harm(trained, capsys):
+    report = trained[1]["dot"]
+    print_report(report)
+    assert "below the base" not in capsys.readouterr().out
+    print_report(replace(report, accuracy=report.accuracy_before / 2))
+    assert "below the base: train on more instances" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("objective", ["dot", "l2"])

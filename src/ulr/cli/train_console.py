@@ -97,5 +97,7 @@ def print_report(report: TrainingReport) -> None:
             f"{report.accuracy_before:.1%} before, {report.accuracy:.1%} after step "
             f"{report.best_step:,}, whose weights were kept."
         )
+        if report.accuracy < report.accuracy_before:
+            print("That is below the base: train on more instances, or with a higher --rate.")
     prefix = "cross" if report.plan.settings.objective == "single" else "hf"
     print(f"Written: {report.output}; use it with --encoder {prefix}:{report.output}")
