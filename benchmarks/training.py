@@ -3,12 +3,15 @@
     python benchmarks/training.py --data DIR --base ENCODER --dot FOLDER --l2 FOLDER
         --single FOLDER [--few-shot FOLDER] [--keep figures.json] [--cache VECTORS]
         [--write docs/results.md]
+    python benchmarks/training.py --data DIR --base ENCODER --compare FOLDER --compare FOLDER ...
+        [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds the datasets, as for four_datasets.py; the folders
 are outputs of `ulr train`. ``--few-shot`` is a folder for the encoders that are trained further on
 30 documents a class, where a train set is there. Figures are kept in a file as they are measured,
-so that a run may be stopped, and the tables show what there is. The truth is used to report, never
-to choose.
+so that a run may be stopped, and the tables show what there is. The second form compares dual
+encoders that were trained in different ways, on a sample of every dataset. The truth is used to
+report, never to choose.
 """
 
 from __future__ import annotations
@@ -133,6 +136,31 @@ def tables(figures: Figures, folders: list[Path]) -> str:
     return "\n".join(lines)
 
 
+def comparison(base: str | None, folders: list[Path], data: Path, cache: str) -> str:
+    """Dual encoders by name and by the paper's refinement, on a sample of every dataset."""
+    samples = [read_documents(name, data, at_most=SAMPLE, seed=SEED) for name in DATASETS]
+    names = " | ".join(dataset.title for dataset in DATASETS.values())
+    lines = [f"| | instances | rate | sources and negatives | {names} |", "|---" * 8 + "|"]
+    rows = [(f"`{folder.name}`", how_drawn(folder), f"hf:{folder}") for folder in folders]
+    for name, how, encoder in [("untrained base", "| | ", base)] * bool(base) + rows:
+        reports = [measure(each, encoder, "cosine", "ulr", cache) for each in samples]
+        figures = [arrows([report.before.accuracy, report.after.accuracy]) for report in reports]
+        lines.append(f"| {name} | {how} | {' | '.join(figures)} |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def how_drawn(folder: Path) -> str:
+    """What a folder was trained on: cells of a table."""
+    plan = json.loads((folder / "training.json").read_text(encoding="utf-8"))["plan"]
+    settings = plan["settings"]
+    sources = ", ".join(
+        f"{100 * each['share']:.0f} % {each['files'][0].partition('.')[0]} ({each['negatives']})"
+        for each in plan["sources"]
+    )
+    return f"{settings['n_instances']:,} | {settings['peak_rate']:g} | {sources}"
+
+
 def cells(options: argparse.Namespace) -> dict[str, Callable[[Documents], str]]:
     """What is to be measured on each dataset, by the name of its row."""
     rows: dict[str, Callable[[Documents], str]] = {}
@@ -167,9 +195,15 @@ def main() -> None:
     for name in ("dot", "l2", "single", "few-shot", "keep", "write"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--base", help="the encoder that training began with")
+    parser.add_argument("--compare", type=Path, action="append", help="a dual encoder's folder")
     parser.add_argument("--only", action="append", help="a dataset; all by default")
     parser.add_argument("--cache", default="vectors", help="folder to keep vectors in")
     options = parser.parse_args()
+    if options.compare:
+        report = comparison(options.base, options.compare, options.data, options.cache)
+        if options.write:
+            replace_part(options.write, "compared", report)
+        return
     figures: Figures = {}
     if options.keep and options.keep.is_file():
         figures = json.loads(options.keep.read_text(encoding="utf-8"))

@@ -73,7 +73,7 @@ def _with_cells(table: dict[Place, Cell]) -> list[Study]:
 
 
 def _serves(place: Place, study: Study) -> bool:
-    return any(
+    return place.distance in study.distances and any(
         place == find_place(study, line, column, place.distance, place.encoder)
         for line in study.lines
         for column in study.columns
