@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -140,9 +141,9 @@ def comparison(base: str | None, folders: list[Path], data: Path, cache: str) ->
     """Dual encoders by name and by the paper's refinement, on a sample of every dataset."""
     samples = [read_documents(name, data, at_most=SAMPLE, seed=SEED) for name in DATASETS]
     names = " | ".join(dataset.title for dataset in DATASETS.values())
-    lines = [f"| | instances | rate | sources and negatives | {names} |", "|---" * 8 + "|"]
+    lines = [f"| | instances | rate | sources | negatives | {names} |", "|---" * 9 + "|"]
     rows = [(f"`{folder.name}`", how_drawn(folder), f"hf:{folder}") for folder in folders]
-    for name, how, encoder in [("untrained base", "| | ", base)] * bool(base) + rows:
+    for name, how, encoder in [("untrained base", "| | | ", base)] * bool(base) + rows:
         reports = [measure(each, encoder, "cosine", "ulr", cache) for each in samples]
         figures = [arrows([report.before.accuracy, report.after.accuracy]) for report in reports]
         lines.append(f"| {name} | {how} | {' | '.join(figures)} |")
@@ -155,10 +156,11 @@ def how_drawn(folder: Path) -> str:
     plan = json.loads((folder / "training.json").read_text(encoding="utf-8"))["plan"]
     settings = plan["settings"]
     sources = ", ".join(
-        f"{100 * each['share']:.0f} % {each['files'][0].partition('.')[0]} ({each['negatives']})"
+        f"{re.split('[._]', each['files'][0])[0]} {100 * each['share']:.0f} %"
         for each in plan["sources"]
     )
-    return f"{settings['n_instances']:,} | {settings['peak_rate']:g} | {sources}"
+    negatives = ", ".join(dict.fromkeys(each["negatives"] for each in plan["sources"]))
+    return f"{settings['n_instances']:,} | {settings['peak_rate']:g} | {sources} | {negatives}"
 
 
 def cells(options: argparse.Namespace) -> dict[str, Callable[[Documents], str]]:
