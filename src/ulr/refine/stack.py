@@ -192,13 +192,22 @@ class Stack:
         self, which: NDArray[np.intp], document: NDArray[np.intp], shift: Single, drift: Single
     ) -> Single:
         """What is left at least of the leads of some documents in some sets."""
-        then, own = self._scored_at[which, document], self._predictions[which, document]
-        reach, each = self._middle.reach[document], np.arange(len(document))
-        distances = self._distances[which, :, document]
-        left = distances + shift[then, which] - reach[:, None] * drift[then, which]
-        mine = distances[each, own] + shift[then, which, own] + reach * drift[then, which, own]
-        left[each, own] = NEVER
-        return left.min(axis=1) - mine
+        n_sets, n_labels, n = self._distances.shape
+        # Flat places: taking by these is several times as fast as by two or three indices.
+        pair, each = which * n + document, np.arange(len(document))
+        own = self._predictions.reshape(-1).take(pair).astype(np.intp)
+        at = self._scored_at.reshape(-1).take(pair) * n_sets + which
+        reach = self._middle.reach.take(document)
+        labels = np.arange(n_labels)[:, None]
+        left = self._distances.reshape(-1).take(pair + (which * (n_labels - 1) + labels) * n)
+        mine, own_place = at * n_labels + own, own * len(each) + each
+        nearest = left.reshape(-1).take(own_place)
+        nearest += shift.reshape(-1).take(mine)
+        nearest += reach * drift.reshape(-1).take(mine)
+        left += shift.reshape(-1, n_labels).T.take(at, axis=1)
+        left -= reach * drift.reshape(-1, n_labels).T.take(at, axis=1)
+        left.reshape(-1)[own_place] = NEVER
+        return left.min(axis=0) - nearest
 
     def _doubt(self, sets: NDArray[np.intp] | slice, lengths: Single) -> Single:
         return np.multiply.outer(self._per_length[sets], lengths) + self._always[sets][:, None]
