@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 from scipy.special import softmax
 
-from ulr.refine import DISTANCES, linear, refine
+from ulr.refine import DISTANCES, refine, trail
 
 # The paper's method is what these tests are about.
 refine = partial(refine, method="ulr")
@@ -70,7 +70,10 @@ def assert_same(fast, plain):
     np.testing.assert_array_equal(fast.changed, plain.changed)
     np.testing.assert_array_equal(fast.predictions, plain.predictions)
     scale = np.abs(plain.objective).max() + np.abs(plain.scores).max()
-    np.testing.assert_allclose(fast.objective, plain.objective, atol=1e-9 * scale)
+    # From sums the objective is a difference of squares, and cannot be nearer than these allow.
+    squares = np.square(plain.centroids).sum(axis=1).max()
+    nearness = 1e-9 * scale + 16 * np.finfo(float).eps * squares
+    np.testing.assert_allclose(fast.objective, plain.objective, atol=nearness)
     np.testing.assert_allclose(fast.centroids, plain.centroids, atol=1e-9 * scale, rtol=1e-9)
     assert fast.converged == plain.converged
     np.testing.assert_array_equal(fast.scores.argmax(axis=1), fast.predictions)
@@ -147,10 +150,10 @@ def test_many_labels_are_refined_in_small_blocks():
 
 
 @pytest.mark.parametrize("distance", LINEAR)
-@pytest.mark.parametrize("most_pairs", [0, linear._MOST_PAIRS])
+@pytest.mark.parametrize("most_pairs", [0, trail._MOST_PAIRS])
 def test_passes_too_long_ago_to_be_remembered_are_not_relied_on(distance, most_pairs, monkeypatch):
-    monkeypatch.setattr(linear, "_REMEMBERED_BYTES", 3 * 6 * 16 * 8)  # three passes
-    monkeypatch.setattr(linear, "_MOST_PAIRS", most_pairs)
+    monkeypatch.setattr(trail, "_REMEMBERED_BYTES", 3 * 6 * 16 * 8)  # three passes
+    monkeypatch.setattr(trail, "_MOST_PAIRS", most_pairs)
     for seed in range(3):
         random = np.random.default_rng(seed)
         means = random.normal(size=(6, 16))
@@ -159,6 +162,15 @@ def test_passes_too_long_ago_to_be_remembered_are_not_relied_on(distance, most_p
         fast, plain, passes = both(documents, labels, distance=distance, keep="last")
         assert_same(fast, plain)
         assert any(one.skipped for one in passes)
+
+
+def test_scores_are_right_far_from_the_origin():
+    random = np.random.default_rng(4)
+    documents = (9000 + random.normal(size=(300, 6))).astype(np.float32)
+    labels = documents[:3] + 0.3 * random.normal(size=(3, 6))
+    fast, plain, _ = both(documents, labels, distance="l2", keep="last")
+    assert_same(fast, plain)
+    np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-4)
 
 
 def test_numbers_too_large_or_small_for_float32_are_still_right():

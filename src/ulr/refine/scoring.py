@@ -21,6 +21,11 @@ _ALIGNED = 4  # vectors that BLAS multiplies together; a few that are left over 
 # and can be done in bytes.
 _MANY_DOCUMENTS, _MOST_IN_BYTES = 75, 127
 
+# Share of its squared length below which the squared distance of a document is not known well
+# enough from float32 products.
+_VAGUE = 1e-4
+_NO_ROWS = np.empty(0, dtype=np.intp)
+
 # Leads of documents that can never change, and of those that must be looked at again. Finite,
 # so that they can be added to anything.
 NEVER, ALWAYS = np.float32(1e37), np.float32(-1e35)
@@ -150,6 +155,7 @@ class Scores:
 
     def __init__(self, scorer: LinearScorer, centroids: Float, n_rows: int) -> None:
         self._scorer, self.form, self._doubt = scorer, scorer.form(centroids), Doubt()
+        self._centroids = centroids
         self._doubt.widen(self.form)
         self.predictions = np.empty(n_rows, dtype=np.intp)
         self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
@@ -161,14 +167,22 @@ class Scores:
         nearest, lead = scorer.nearest(self.form, self._doubt, distances, raw, rows)
         self.predictions[rows] = nearest
         rounding: Float | float = 0.0
+        vague = _NO_ROWS
         if scorer.points.distance.name == "l2":
             squares = scorer.squares[rows]
             rounding = 8 * ROUNDING * squares
             distances += squares.astype(np.float32)
             np.maximum(distances, 0.0, out=distances)
+            vague = np.flatnonzero(distances.min(axis=0) < _VAGUE * squares)
         np.negative(distances.T, out=self.scores[rows])
+        for start in range(0, len(vague), scorer.few_rows):
+            # So far from the origin, and so near to a centroid, that float32 cannot say how near.
+            few = vague[start : start + scorer.few_rows]
+            points = scorer.points
+            between = points.distance.between(points.exact(raw[few]), self._centroids)
+            self.scores[few + rows.start] = -between
         # Rounding may have put the right label level with another, or behind it.
-        level = np.flatnonzero(lead <= rounding)
+        level = np.union1d(np.flatnonzero(lead <= rounding), vague)
         numbers = level + rows.start
         self.scores[numbers] = with_largest(self.scores[numbers], nearest[level])
 
