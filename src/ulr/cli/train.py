@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -210,9 +211,10 @@ def few_shot(
             refuse_to_save(save_model, force)
         how = options.table_format(format, encoding, delimiter, no_header)
         label_set = labels_from_argument(labels)
+        one, other = tee(_labelled(examples, how, text_column or [], category_column))
         drawn = training.draw_examples(
-            _texts(examples, how, text_column or []),
-            _column(examples, how, category_column),
+            (text for text, _ in one),
+            (label for _, label in other),
             label_set.names,
             per_class,
             seed,
@@ -330,15 +332,19 @@ def _texts(name: str, how: TableFormat, columns: list[str]) -> Iterator[str]:
             yield from table.texts(batch, chosen)
 
 
-def _column(name: str, how: TableFormat, column: str) -> Iterator[str | None]:
-    """The labels of a file."""
+def _labelled(
+    name: str, how: TableFormat, columns: list[str], of_labels: str
+) -> Iterator[tuple[str, str | None]]:
+    """The texts of a file with their labels."""
+    from ulr.jobs import label_name, text_columns
     from ulr.tables import open_table
 
     with open_table(name, how) as table:
-        table.check_columns([column], "--category-column")
+        table.check_columns([of_labels], "--category-column")
+        chosen = text_columns(table, columns)
         for batch in table.batches():
-            for value in batch.column(column):
-                yield None if value is None else " ".join(str(value).split())
+            labels = (label_name(value) or None for value in batch.column(of_labels))
+            yield from zip(table.texts(batch, chosen), labels, strict=True)
 
 
 @contextlib.contextmanager

@@ -8,13 +8,12 @@ from typing import Any
 
 from ulr.experiments.datasets import DATASETS
 from ulr.experiments.findings import starts_and_gains
-from ulr.experiments.plan import encoder_order, short_name
+from ulr.experiments.plan import DISTANCE_NAMES, encoder_order, short_name
 from ulr.experiments.results import Cell
 from ulr.plots import new_figure, write_figure
 
 FILES = ("figure-2.png", "figure-2.svg")
 _COLOURS = {"cosine": "tab:blue", "l2": "tab:orange"}
-_NAMES = {"cosine": "cosine", "l2": "L2"}
 
 
 def draw_gains(cells: Iterable[Cell], folder: Path) -> None:
@@ -51,7 +50,7 @@ def _scatter(axes: Any, sweeps: Sequence[Cell]) -> None:
             alpha=0.4,
             linewidths=0,
             color=_COLOURS[cell.place.distance],
-            label=_NAMES[cell.place.distance],
+            label=DISTANCE_NAMES[cell.place.distance],
             # As pixels, or an SVG of thousands of points would be larger than the data.
             rasterized=True,
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ulr.experiments.datasets import DATASETS
 from ulr.experiments.paper import EXPERIMENTS, PaperFigure
-from ulr.experiments.plan import DUAL, MAIN, encoder_order
+from ulr.experiments.plan import DISTANCE_NAMES, DUAL, MAIN, encoder_order
 from ulr.experiments.results import Cell
 
 # A share of improved cases is the paper's if it is at most so many points below.
@@ -68,6 +68,12 @@ def signed(number: float, decimals: int) -> str:
     return f"{number:+.{decimals}f}".replace("-", "−")
 
 
+def counted(counts: tuple[int, int] | None) -> str:
+    """In how many cases, and of how many."""
+    assert counts is not None
+    return f"{counts[0]:,} of {counts[1]:,}"
+
+
 def findings(cells: Iterable[Cell], shown: Callable[[str], str]) -> list[str]:
     """Three sentences, or fewer where the measurements they need are not there.
 
@@ -98,11 +104,7 @@ def findings(cells: Iterable[Cell], shown: Callable[[str], str]) -> list[str]:
 
 
 def _as_many_cases(sweeps: Sequence[Cell], shown: Callable[[str], str]) -> str:
-    fewer = [
-        f"{_where(cell, shown)} ({_counts(cell)}; the paper {_paper_counts(cell, 'table-6')})"
-        for cell in sweeps
-        if _share(cell) < _paper_share(cell, "table-6") - POINTS
-    ]
+    fewer = _fewer(sweeps, "table-6", shown)
     return _sentence(
         "Refinement helps in as many cases as the paper counts", len(sweeps), "sweeps", fewer
     )
@@ -122,11 +124,7 @@ def _random_starts(
     named: dict[tuple[str, str], float],
     shown: Callable[[str], str],
 ) -> str:
-    fewer = [
-        f"{_where(cell, shown)} ({_counts(cell)}; the paper {_paper_counts(cell, 'table-7')})"
-        for cell in random
-        if _share(cell) < _paper_share(cell, "table-7") - POINTS
-    ]
+    fewer = _fewer(random, "table-7", shown)
     sentence = _sentence(
         "Random starts improve in as many trials as reported", len(random), "cases", fewer
     ).removesuffix(".")
@@ -137,7 +135,7 @@ def _random_starts(
             above = cell.values["ulr"] > refined
             as_reported = above == _paper_is_above(cell.place.distance)
             sides.append(
-                f"{'above' if above else 'below'} with {_distance(cell)} by "
+                f"{'above' if above else 'below'} with {DISTANCE_NAMES[cell.place.distance]} by "
                 f"{shown(cell.place.encoder)} ({cell.values['ulr']:.1f} against {refined:.1f}, "
                 f"{'as' if as_reported else 'not as'} reported)"
             )
@@ -166,31 +164,19 @@ def _listed(parts: Sequence[str]) -> str:
 
 def _where(cell: Cell, shown: Callable[[str], str]) -> str:
     dataset = DATASETS[cell.place.dataset].title
-    return f"{dataset} with {_distance(cell)} by {shown(cell.place.encoder)}"
+    return f"{dataset} with {DISTANCE_NAMES[cell.place.distance]} by {shown(cell.place.encoder)}"
 
 
-def _distance(cell: Cell) -> str:
-    return {"l2": "L2"}.get(cell.place.distance, cell.place.distance)
-
-
-def _share(cell: Cell) -> float:
-    assert cell.improved is not None
-    return 100 * cell.improved[0] / cell.improved[1]
-
-
-def _counts(cell: Cell) -> str:
-    assert cell.improved is not None
-    return f"{cell.improved[0]:,} of {cell.improved[1]:,}"
-
-
-def _paper_share(cell: Cell, table: str) -> float:
-    return _printed(table, cell.place.distance, "improved", cell.place.dataset).value
-
-
-def _paper_counts(cell: Cell, table: str) -> str:
-    count = _printed(table, cell.place.distance, "improved", cell.place.dataset).count
-    assert count is not None
-    return f"{count[0]:,} of {count[1]:,}"
+def _fewer(cells: Iterable[Cell], table: str, shown: Callable[[str], str]) -> list[str]:
+    """The cells in which fewer cases improve than the paper counts."""
+    found = []
+    for cell in cells:
+        assert cell.improved is not None
+        printed = _printed(table, cell.place.distance, "improved", cell.place.dataset)
+        if 100 * cell.improved[0] / cell.improved[1] < printed.value - POINTS:
+            ours, papers = counted(cell.improved), counted(printed.count)
+            found.append(f"{_where(cell, shown)} ({ours}; the paper {papers})")
+    return found
 
 
 def _printed(table: str, distance: str, step: str, column: str) -> PaperFigure:

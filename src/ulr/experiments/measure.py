@@ -81,19 +81,18 @@ def labelled_examples(documents: Documents, per_label: int, seed: int) -> NDArra
         When a label has fewer.
     """
     names = documents.labels
-    counts = np.bincount(documents.truth, minlength=len(names))
-    for count, name in zip(counts, names, strict=True):
-        if count < per_label:
-            raise ExperimentError(
-                f"{documents.source} has {count} documents of {name!r}; {per_label} are needed."
-            )
     rows = (
         (row, names[label])
         for row, (text, label) in enumerate(zip(documents.texts, documents.truth, strict=True))
         if text.strip()
     )
     drawn = draw_by_class(rows, names, per_label, seed)
-    return np.array([row for name in names for row in drawn[name]])
+    for name, own in drawn.items():
+        if len(own) < per_label:
+            raise ExperimentError(
+                f"{documents.source} has {len(own)} documents of {name!r}; {per_label} are needed."
+            )
+    return np.array([row for own in drawn.values() for row in own])
 
 
 def _percent(share: float) -> float:

@@ -26,6 +26,10 @@ MAIN = "main"
 FINE_TUNED = "fine-tuned"
 
 
+# What distances are called where people read.
+DISTANCE_NAMES = {"cosine": "cosine", "l2": "L2", "js": "Jensen–Shannon"}
+
+
 @dataclass(frozen=True)
 class Line:
     """A row of a table, for every distance and encoder.

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ulr.experiments.datasets import DATASETS
-from ulr.experiments.findings import THRESHOLDS, findings, gain_by_start, signed
+from ulr.experiments.findings import THRESHOLDS, counted, findings, gain_by_start, signed
 from ulr.experiments.paper import PROTOCOL, PaperFigure
 from ulr.experiments.plan import (
     CONCEPTS,
+    DISTANCE_NAMES,
     DUAL,
     FINE_TUNED,
     MAIN,
@@ -27,7 +28,6 @@ from ulr.experiments.plan import (
 )
 from ulr.experiments.results import Cell
 
-_DISTANCES = {"cosine": "cosine", "l2": "L2", "js": "Jensen–Shannon"}
 _PAPERS = {
     DUAL: ("RoBERTa trained on NatCat", "--encoder hf:FOLDER"),
     WORDS: ("GloVe 840B with 300 dimensions", "--encoder glove:glove.840B.300d.zip"),
@@ -155,7 +155,7 @@ def _table(
     heads = [_column(column, measured) for column in columns]
     lines = [f"| distance | | | {' | '.join(heads)} |", "|---" * (3 + len(heads)) + "|"]
     for distance in study.distances:
-        label = _DISTANCES[distance]
+        label = DISTANCE_NAMES[distance]
         for line in study.lines:
             if line.distances is not None and distance not in line.distances:
                 continue
@@ -205,7 +205,7 @@ def _figures(
         elif value is None:
             figures.append("not run")
         else:
-            counts = f"{_counts(cell.improved)}, " if line.value == "improved" else ""
+            counts = f"{counted(cell.improved)}, " if line.value == "improved" else ""
             figures.append(f"{counts}{_beside(value, figure)}")
     if len(printed) > len(cells):
         known = [value for value in values if value is not None]
@@ -239,12 +239,7 @@ def _difference(difference: float) -> str:
 def _paper(figure: PaperFigure | None) -> str:
     if figure is None:
         return _NONE
-    return f"{_counts(figure.count)}, {figure.value:.1f}" if figure.count else f"{figure.value:.1f}"
-
-
-def _counts(counts: tuple[int, int] | None) -> str:
-    assert counts is not None
-    return f"{counts[0]:,} of {counts[1]:,}"
+    return f"{counted(figure.count)}, {figure.value:.1f}" if figure.count else f"{figure.value:.1f}"
 
 
 def _column(column: str, measured: Sequence[Cell]) -> str:
@@ -278,7 +273,7 @@ def _figure(
             ]
             if any(cells):
                 figures = " | ".join(_NONE if cell is None else _gains(cell) for cell in cells)
-                lines.append(f"| {_DISTANCES[distance]} | {_shown(encoder)} | {figures} |")
+                lines.append(f"| {DISTANCE_NAMES[distance]} | {_shown(encoder)} | {figures} |")
     yield "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -144,7 +145,7 @@ def _cell(materials: Materials, place: Place, results: Results) -> Cell:
         identity = _identity(materials, place)
         finished = results.finished(place, identity)
         if finished is not None:
-            return finished
+            return replace(finished, about=_about(materials, place))
         start = time.perf_counter()
         outcome = MEASURES[place.measure].run(materials, place)
         seconds = round(time.perf_counter() - start, 2)

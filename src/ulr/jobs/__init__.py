@@ -4,7 +4,7 @@ Plain functions behind the command line; parsing arguments and printing are left
 """
 
 from ulr.jobs.auditing import AuditOutput, AuditReport, audit_file
-from ulr.jobs.support import Support, read_support, text_columns
+from ulr.jobs.support import Support, label_name, read_support, text_columns
 from ulr.jobs.told import (
     EvaluationReport,
     JobReport,
@@ -28,6 +28,7 @@ __all__ = [
     "audit_file",
     "classify_file",
     "evaluate_file",
+    "label_name",
     "predict_file",
     "read_support",
     "text_columns",

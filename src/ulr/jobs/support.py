@@ -106,8 +106,13 @@ def _columns_of(
     return ("text",)
 
 
+def label_name(value: object) -> str:
+    """The name of a label in a table's cell; empty where there is none."""
+    return "" if value is None else " ".join(str(value).split())
+
+
 def _label(value: object, names: Sequence[str], where: str) -> str:
-    name = "" if value is None else " ".join(str(value).split())
+    name = label_name(value)
     if name in names:
         return name
     if not name:

@@ -16,7 +16,7 @@ from ulr.classifier import DatalessClassifier
 from ulr.encoders import in_batches
 from ulr.errors import LabelError, TableError
 from ulr.files import refuse_existing
-from ulr.jobs.support import Support
+from ulr.jobs.support import Support, label_name
 from ulr.jobs.told import (
     EvaluationReport,
     JobReport,
@@ -324,7 +324,7 @@ def read_truth(source: Table, column: str, names: list[str]) -> NDArray[np.intp]
     truth: list[int] = []
     for batch in source.batches():
         for offset, value in enumerate(batch.column(column)):
-            name = "" if value is None else " ".join(str(value).split())
+            name = label_name(value)
             if name and name not in index:
                 raise LabelError(
                     f"{source.name} row {batch.first_row + offset + 1}: the truth {name!r} is not "

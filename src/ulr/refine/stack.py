@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ulr.refine.assign import Assignment, moved_counts
 from ulr.refine.distances import Float, first_nearest
-from ulr.refine.linear import MOST, Middle, others
+from ulr.refine.linear import MOST, Middle
 from ulr.refine.scoring import (
     ALWAYS,
     NEVER,
@@ -26,6 +26,7 @@ from ulr.refine.scoring import (
     doubt_per_length,
     two_nearest,
 )
+from ulr.refine.trail import others
 
 _PICKED_ROWS = 1024
 _PAIRS_AT_A_TIME = 1 << 16
