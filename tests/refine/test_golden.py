@@ -11,6 +11,8 @@ from scipy.special import softmax
 
 from ulr.refine import refine
 
+pytestmark = pytest.mark.usefixtures("either_loops")
+
 # The paper's method is what these tests are about.
 refine = partial(refine, method="ulr")
 

@@ -12,6 +12,8 @@ from scipy.special import softmax
 from ulr.errors import ArrayError
 from ulr.refine import DISTANCES, many, refine, refine_many
 
+pytestmark = pytest.mark.usefixtures("either_loops")
+
 # The paper's method is what these tests are about.
 refine = partial(refine, method="ulr")
 refine_many = partial(refine_many, method="ulr")

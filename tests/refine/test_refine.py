@@ -13,6 +13,8 @@ from scipy.special import softmax
 from ulr.errors import ArrayError
 from ulr.refine import DISTANCES, linear, nearest, refine
 
+pytestmark = pytest.mark.usefixtures("either_loops")
+
 # The paper's method is what these tests are about.
 refine = partial(refine, method="ulr")
 

@@ -12,6 +12,8 @@ from scipy.special import softmax
 
 from ulr.refine import DISTANCES, refine, trail
 
+pytestmark = pytest.mark.usefixtures("either_loops")
+
 # The paper's method is what these tests are about.
 refine = partial(refine, method="ulr")
 
@@ -194,3 +196,29 @@ def test_jensen_shannon_lies_between_the_hellinger_bounds(seed, n, sharpness):
     hellinger = 1.0 - np.sqrt(p * r).sum()
     assert np.log(2) * hellinger <= divergence + 1e-12
     assert divergence <= hellinger + 1e-12
+
+
+@pytest.mark.parametrize("distance", LINEAR)
+@pytest.mark.parametrize("n_labels", [2, 4, 7, 8, 13, 40])
+def test_products_of_few_and_of_many_labels_decide_alike(distance, n_labels):
+    random = np.random.default_rng(n_labels)
+    documents = documents_of("clustered", random, 1300, 301).astype(np.float32)
+    labels = documents[:n_labels] + random.normal(size=(n_labels, 301))
+    fast, plain, _ = both(documents, labels, distance=distance)
+    assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("distance", LINEAR)
+def test_it_does_not_matter_how_documents_lie_in_memory(distance):
+    random = np.random.default_rng(3)
+    documents = documents_of("clustered", random, 900, 40).astype(np.float32)
+    labels = documents[:5] + random.normal(size=(5, 40))
+    wanted = refine(documents, labels, distance=distance)
+    wide = np.zeros((1800, 80), dtype=np.float32)
+    wide[::2, ::2] = documents
+    read_only = documents.copy()
+    read_only.flags.writeable = False
+    for same in (np.asfortranarray(documents), wide[::2, ::2], read_only):
+        result = refine(same, labels, distance=distance)
+        assert (result.predictions == wanted.predictions).all()
+        np.testing.assert_allclose(result.centroids, wanted.centroids, rtol=1e-12)

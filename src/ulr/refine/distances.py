@@ -19,7 +19,7 @@ EmptyCluster = Literal["mean", "previous"]
 
 # Distances closer than this, relative to the lengths of the vectors, are equal: their order
 # would be decided by rounding. The first of equally near labels is taken.
-_EQUAL = 1e-12
+EQUAL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def first_nearest(compared: Float, lengths: Float, offsets: Float) -> NDArray[np
         The offsets.
     """
     equal = lengths + np.abs(offsets)
-    equal *= _EQUAL
+    equal *= EQUAL
     equal += compared.min(axis=1)[:, None]
     return (compared <= equal).argmax(axis=1)
 

@@ -13,23 +13,28 @@ few labels the length of the difference of two changes takes the place of the su
 
 Scores come from `ulr.refine.scoring`, so every label is the one that `PlainPasser` gives. Cluster
 sums are float64 and touched only for documents that move; the objective follows from the sums.
+
+Several runs of centroids, of several sets of labels, can go over the same documents together: a
+document is scored for all of them, by one matrix product, as soon as its label could change in one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refine.assign import Assignment, moved_counts, moved_sums
+from ulr.refine.assign import Assignment
 from ulr.refine.distances import Float, LinearForm
-from ulr.refine.scoring import NEVER, ROUNDING, Doubt, LinearScorer, Raw, Rows, Single
+from ulr.refine.memory import Memory, Outcome
+from ulr.refine.points import Result, Some
+from ulr.refine.scoring import ROUNDING, Doubt, LinearScorer, Rows, Single, doubts
 from ulr.refine.trail import Bounds, Trail
 
-MOST = 0.6  # share of the documents from which on picking them out does not pay
+_MOST = 0.6  # share of the documents from which on picking them out does not pay
 # Distances to look at in one go, and rows to look at and to pick out, that stay in the cache.
 _LOOKED_AT, _LOOKED_AT_ROWS, _PICKED_ROWS = 1 << 20, 1 << 15, 1 << 12
 # Handing work from thread to thread pays from so many rows looked at, one scored being many.
@@ -75,181 +80,158 @@ class LinearPasser:
     """
 
     def __init__(self, scorer: LinearScorer, known: NDArray[np.int32], n_centroids: int) -> None:
-        self._scorer, self._points = scorer, scorer.points
-        n = self._points.n_rows
-        self._n_centroids = n_centroids
-        self._free = known < 0
-        self._all_free = bool(self._free.all())
-        self._n_free = int(self._free.sum())
-        self._square_sum = 0.0
-        self._predictions = known.copy()
-        self._distances = np.empty((n_centroids, n), dtype=np.float32)
-        self._lead = np.empty(n, dtype=np.float32)
-        self._scored_at = np.empty(n, dtype=np.int32)
-        # When the lead was worked out and whose it is, as a place in a flat table.
-        self._place = np.empty(n, dtype=np.int32)
-        self._sums = np.zeros((n_centroids, self._points.n_dims))
-        self._counts = np.zeros(n_centroids)
-        self._middle = Middle(scorer)
-        self._trail = Trail(n_centroids, self._points.n_dims)
-        self._iteration = -1
-        self._scored = 0  # documents, in the last pass
-        self._doubt = Doubt()
+        self._passes = SharedPasses(scorer, known, 1, n_centroids)
 
     def assign(self, centroids: Float) -> Assignment:
         """Give every document its nearest centroid."""
-        form = self._scorer.form(centroids)
+        return self._passes.assign(centroids[None])[0]
+
+
+class SharedPasses:
+    """Does passes for several runs of equally many centroids at the same time; as `LinearPasser`.
+
+    Parameters
+    ----------
+    scorer
+        The documents.
+    known
+        (n_rows,) the label of each document, the same for all runs.
+    n_runs, n_centroids
+        How many runs, and centroids of each, there are.
+    """
+
+    def __init__(
+        self, scorer: LinearScorer, known: NDArray[np.int32], n_runs: int, n_centroids: int
+    ) -> None:
+        self._scorer, self._points = scorer, scorer.points
+        self._n_free = int((known < 0).sum())
+        self._square_sum = float(scorer.squares[known < 0].sum())
+        self._memories = [Memory(scorer, known, n_centroids) for _ in range(n_runs)]
+        self._sums = np.zeros((n_runs, n_centroids, self._points.n_dims))
+        self._counts = np.zeros((n_runs, n_centroids))
+        self._per_length, self._always = np.zeros(n_runs), np.zeros(n_runs)
+        self._middle = Middle(scorer)
+        self._trail = Trail(n_runs, n_centroids, self._points.n_dims)
+        self._iteration = -1
+        self._scored = 0  # documents, in the last pass
+
+    def keep(self, runs: Sequence[int]) -> None:
+        """Go on with some of the runs only."""
+        self._memories = [self._memories[run] for run in runs]
+        for name in ("_sums", "_counts", "_per_length", "_always"):
+            setattr(self, name, getattr(self, name)[runs])
+        self._trail.keep(runs)
+
+    def assign(self, centroids: Float) -> list[Assignment]:
+        """Give every document its nearest centroid in every run, (n_runs, n_centroids, n_dims)."""
         self._iteration += 1
-        self._trail.add(form, self._middle.vector)
-        self._doubt.widen(form)
-        vectors, second = form.slopes.astype(np.float32), self._iteration == 1
-        if second:
-            vectors = np.concatenate([vectors, self._middle.vector[None].astype(np.float32)])
+        runs = self._aim(centroids)
+        flat = self._slopes.reshape(-1, self._points.n_dims)
+        if self._iteration == 1:
+            flat = np.concatenate([flat, self._middle.vector[None]])
+        vectors = flat.astype(np.float32)
 
-        def work(rows: Rows, raw: Raw) -> _Outcome:
-            products = self._scorer.products(raw, rows, vectors)
-            if second:
+        def work(rows: Rows, some: Some) -> tuple[list[Outcome], int]:
+            products, some = self._scorer.products(some, rows, vectors)
+            if self._iteration == 1:
                 self._middle.measure(rows, products[-1])
-                products = products[:-1]
-            return self._take_in(form, raw, rows, products)
+            return self._settle(runs, rows, some, products), len(some)
 
+        changed, scored = [0] * len(runs), 0
+        for outcomes, n in self._map(work, runs):
+            scored += n
+            for i, outcome in enumerate(outcomes):
+                self._sums[i] += outcome.sums
+                self._counts[i] += outcome.counts
+                changed[i] += outcome.moved
+        self._scored = scored
+        if self._iteration == 0:
+            changed = [0] * len(runs)
+            self._middle.vector = self._sums[0].sum(axis=0) / max(1, self._n_free)
+        totals, skipped = self._totals().tolist(), self._points.n_rows - scored
+        return [
+            Assignment(
+                run.memory.predictions, self._sums[i], self._counts[i], totals[i], changed[i],
+                skipped,
+            )
+            for i, run in enumerate(runs)
+        ]  # fmt: skip
+
+    def _aim(self, centroids: Float) -> list[_Run]:
+        """Make ready for the centroids of a pass."""
+        form = self._scorer.form(centroids.reshape(-1, centroids.shape[2]))
+        self._slopes = form.slopes.reshape(centroids.shape)
+        self._offsets = form.offsets.reshape(centroids.shape[:2])
+        self._trail.add(self._slopes, self._offsets, self._middle.vector)
+        # Distances that are remembered may be of any pass so far.
+        per_length, always = doubts(self._slopes, self._offsets)
+        self._per_length = np.maximum(self._per_length, per_length)
+        self._always = np.maximum(self._always, always)
+        bounds = self._trail.bounds() if self._iteration > 1 else [None] * len(centroids)
+        forms = map(LinearForm, self._slopes, self._offsets)
+        about = map(Doubt, self._per_length.tolist(), self._always.tolist())
+        return list(map(_Run, self._memories, forms, about, bounds))
+
+    def _map(self, work: Callable[[Rows, Some], Result], runs: Sequence[_Run]) -> Iterator[Result]:
+        """`work` on the documents that could change."""
+        points = self._points
         if self._iteration <= 1:
             # Nothing is known in the first pass, and next to nothing holds after the first update.
-            return self._sum_up(form, self._points.map_rows(work))
-        bounds = self._trail.bounds()
+            yield from points.map_rows(lambda rows, raw: work(rows, Some(raw)))
+            return
 
         def could_change(rows: slice) -> NDArray[np.intp]:
-            return self._could_change(rows, bounds)
+            if len(runs) == 1:
+                return runs[0].could_change(rows, self._middle.reach)
+            could = np.zeros(rows.stop - rows.start, dtype=bool)
+            for run in runs:
+                could[run.could_change(rows, self._middle.reach) - rows.start] = True
+            return np.flatnonzero(could) + rows.start
 
-        looked_at = max(1, min(_LOOKED_AT_ROWS, _LOOKED_AT // self._n_centroids))
-        little = self._points.n_rows + _SCORED_TO_LOOKED_AT * self._scored < _WORTH_THREADS
-        with self._points.by_one_thread() if little else nullcontext():
-            return self._sum_up(
-                form, self._points.map_some(work, could_change, looked_at, _PICKED_ROWS, MOST)
-            )
+        looked_at = max(1, min(_LOOKED_AT_ROWS, _LOOKED_AT // self._sums.shape[1]))
+        little = points.n_rows + _SCORED_TO_LOOKED_AT * self._scored < _WORTH_THREADS
+        with points.by_one_thread() if little else nullcontext():
+            yield from points.map_some(work, could_change, looked_at, _PICKED_ROWS, _MOST)
 
-    def _sum_up(self, form: LinearForm, outcomes: Iterable[_Outcome]) -> Assignment:
-        """Put together what scoring the documents did."""
-        first, moved = self._iteration == 0, 0
-        self._scored = 0
-        for outcome in outcomes:
-            moved += outcome.moved
-            self._scored += outcome.scored
-            self._counts += outcome.counts
-            self._square_sum += outcome.square_sum
-            self._sums += outcome.sums
-        if first:
-            self._middle.vector = self._sums.sum(axis=0) / max(1, self._n_free)
-        return Assignment(
-            predictions=self._predictions,
-            sums=self._sums,
-            counts=self._counts,
-            total=self._total(form),
-            changed=0 if first else moved,
-            skipped=self._points.n_rows - self._scored,
-        )
+    def _settle(
+        self, runs: Sequence[_Run], rows: Rows, some: Some, products: Single
+    ) -> list[Outcome]:
+        """Decide about some documents in every run, by their products with all slopes."""
+        outcomes: list[Outcome] = []
+        n_centroids = self._sums.shape[1]
+        for i, run in enumerate(runs):
+            # At first all runs will put most documents into the same clusters. So a run begins
+            # where the one before it has got to, and only what it does otherwise is summed up.
+            like = outcomes[-1] if self._iteration == 0 and i > 0 else None
+            if like is not None:
+                run.memory.predictions[rows] = runs[i - 1].memory.predictions[rows]
+            own = products[i * n_centroids : (i + 1) * n_centroids]
+            outcome = run.memory.settle(run.form, run.doubt, self._iteration, rows, some, own)
+            if like is not None:
+                outcome.sums[...] += like.sums
+                outcome.counts[...] += like.counts
+            outcomes.append(outcome)
+        return outcomes
 
-    def _total(self, form: LinearForm) -> float:
-        pull = float(np.einsum("ij,ij->", form.slopes, self._sums))
-        if self._points.distance.name == "l2":
-            return self._square_sum - pull + float(self._counts @ form.offsets)
-        return (self._n_free if self._points.distance.name == "cosine" else 0.0) - pull
-
-    def _could_change(self, rows: slice, bounds: Bounds) -> NDArray[np.intp]:
-        """Which documents have to be scored."""
-        place, reach, lead = self._place[rows], self._middle.reach[rows], self._lead[rows]
-        doubt = 2 * self._doubt.of(self._scorer.lengths[rows])
-        lost = bounds.widest.take(place)
-        lost *= reach
-        lost -= bounds.lowest.take(place)
-        lost += doubt
-        suspects = np.flatnonzero(lost >= lead)
-        if len(suspects) == 0:
-            return suspects
-        # The same with each other centroid's own change instead of the largest of all.
-        numbers = suspects + rows.start
-        then, own = self._scored_at.take(numbers), self._predictions.take(numbers)
-        whose = then * np.int32(self._n_centroids) + own
-        left = bounds.apart(then, own, whose)
-        left *= -reach.take(suspects)
-        left += bounds.shift.take(then, axis=1)
-        left += self._distances.take(numbers, axis=1)
-        least = left.min(axis=0)
-        least -= self._distances.reshape(-1).take(numbers + own * np.intp(self._points.n_rows))
-        least -= bounds.own_shift.take(whose)
-        could = least <= doubt.take(suspects)
-        could |= lead.take(suspects) < 0
-        if bounds.forgotten:
-            could |= then < bounds.forgotten
-        # What is left of the lead of the others is their lead from now on.
-        safe = np.flatnonzero(~could)
-        numbers_safe = numbers.take(safe)
-        self._lead[numbers_safe] = least.take(safe)
-        self._place[numbers_safe] = own.take(safe) + np.int32(self._iteration * self._n_centroids)
-        return numbers[could]
-
-    def _take_in(self, form: LinearForm, raw: Raw, rows: Rows, products: Single) -> _Outcome:
-        """Take in the products of some documents with the slopes of this pass."""
-        distances = np.subtract(form.offsets.astype(np.float32)[:, None], products, out=products)
-        nearest, lead = self._scorer.nearest(form, self._doubt, distances, raw, rows)
-        before = self._predictions[rows]
-        moving = nearest != before
-        # What cannot change need never be looked at again: known documents, and zero ones where
-        # they are equally far from everything.
-        if not self._all_free:
-            known = ~self._free[rows]
-            lead[known] = NEVER
-            moving &= self._free[rows]
-            nearest[known] = before[known]
-        if self._scorer.has_zero and not form.offsets.any():
-            lead[self._scorer.lengths[rows] == 0.0] = NEVER
-        moved = np.flatnonzero(moving)
-        outcome = self._moves(raw, moved, before[moved], nearest[moved])
-        self._distances[:, rows] = distances
-        self._lead[rows] = lead
-        self._predictions[rows] = nearest
-        self._scored_at[rows] = self._iteration
-        self._place[rows] = nearest + np.int32(self._iteration * self._n_centroids)
-        return outcome
-
-    def _moves(
-        self,
-        raw: Raw,
-        moved: NDArray[np.intp],
-        before: NDArray[np.int32],
-        after: NDArray[np.int32],
-    ) -> _Outcome:
-        """What the moves of documents do to the clusters."""
-        n, fresh = self._n_centroids, self._iteration == 0
-        counts = moved_counts(None if fresh else before, after, n)
-        square_sum, sums = 0.0, np.zeros((n, raw.shape[1]))
-        for start in range(0, len(moved), self._scorer.few_rows):
-            few = slice(start, start + self._scorer.few_rows)
-            vectors, weights = self._scorer.weighted(
-                raw[few] if len(moved) == len(raw) else raw[moved[few]]
-            )
-            sums += moved_sums(vectors, None if fresh else before[few], after[few], n, weights)
-            if fresh and self._points.distance.name == "l2":
-                square_sum += float(np.vdot(vectors, vectors))
-        return _Outcome(sums, counts, square_sum, len(moved), len(raw))
+    def _totals(self) -> Float:
+        """The sum of the distances of the documents to their centroids, in every run."""
+        distance = self._points.distance.name
+        pull = np.einsum("kcd,kcd->k", self._slopes, self._sums)
+        if distance == "l2":
+            return self._square_sum - pull + np.einsum("kc,kc->k", self._counts, self._offsets)
+        return (self._n_free if distance == "cosine" else 0.0) - pull
 
 
 @dataclass(frozen=True, eq=False)
-class _Outcome:
-    """What scoring some documents did.
+class _Run:
+    """One run in one pass: its memory, its centroids, and how far they have gone."""
 
-    Attributes
-    ----------
-    sums, counts
-        What is to be added to those of the clusters.
-    square_sum
-        In the first pass, the sum of the squared lengths of the documents.
-    moved, scored
-        Documents that changed their label, and that were scored.
-    """
+    memory: Memory
+    form: LinearForm
+    doubt: Doubt
+    bounds: Bounds | None
 
-    sums: Float
-    counts: Float
-    square_sum: float
-    moved: int
-    scored: int
+    def could_change(self, rows: slice, reach: Single) -> NDArray[np.intp]:
+        """The numbers of the documents whose label could be another one by now."""
+        assert self.bounds is not None
+        return self.memory.could_change(rows, self.bounds, reach, self.doubt)

@@ -15,11 +15,11 @@ import numpy as np
 
 from ulr.refine.distances import Float
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
+from ulr.refine.linear import SharedPasses
 from ulr.refine.loop import Loop, Problem, Settings
-from ulr.refine.points import Item, Points, Result, in_order
+from ulr.refine.points import Item, Points, Result, Some, in_order
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import LinearScorer, Raw, Scores
-from ulr.refine.stack import Stack
 from ulr.refine.survey import Survey
 
 _GROUP_BYTES = 256 << 20  # of what is remembered about the documents for the sets of a group
@@ -106,17 +106,17 @@ def _refine_group(
     problems: Sequence[Problem], settings: Settings, scorer: LinearScorer, survey: Survey
 ) -> Iterator[Refinement]:
     loops = [Loop(problem, settings) for problem in problems]
-    stack = Stack(scorer, len(loops), problems[0].n_labels)
+    passes = SharedPasses(scorer, problems[0].known, len(loops), problems[0].n_labels)
     running = loops
     while running:
-        assignments = stack.assign(np.stack([loop.centroids for loop in running]))
+        assignments = passes.assign(np.stack([loop.centroids for loop in running]))
         for loop, assignment in zip(running, assignments, strict=True):
             loop.take_in(assignment)
         going_on = [i for i, loop in enumerate(running) if not loop.done]
         if len(going_on) < len(running):
-            stack.keep(np.array(going_on, dtype=np.intp))
+            passes.keep(going_on)
             running = [running[i] for i in going_on]
-    del stack
+    del passes, assignments
     n_documents = problems[0].n_documents
     answers = _final_scores(scorer, [loop.kept_centroids for loop in loops], n_documents)
     for problem, loop, answer in zip(problems, loops, answers, strict=True):
@@ -131,9 +131,9 @@ def _final_scores(scorer: LinearScorer, centroids: list[Float], n_rows: int) -> 
     vectors = np.concatenate([answer.form.slopes for answer in answers]).astype(np.float32)
 
     def work(rows: slice, raw: Raw) -> None:
-        products = scorer.products(raw, rows, vectors).reshape(len(answers), -1, len(raw))
-        for answer, own in zip(answers, products, strict=True):
-            answer.take_in(raw, rows, own)
+        products, some = scorer.products(Some(raw), rows, vectors)
+        for answer, own in zip(answers, np.split(products, len(answers)), strict=True):
+            answer.take_in(some, rows, own)
 
     for _ in scorer.points.map_rows(work):
         pass

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -54,6 +55,45 @@ def available_cores() -> int:
 def _blas() -> ThreadpoolController:
     # Looking for the BLAS libraries takes longer than refining a small set of documents.
     return ThreadpoolController()
+
+
+@dataclass(frozen=True, eq=False)
+class Some:
+    """Raw rows to work on: all of a block, or some of them.
+
+    Attributes
+    ----------
+    block
+        The rows of the block.
+    places
+        Which of them, ascending; None for all.
+    """
+
+    block: NDArray[np.floating]
+    places: NDArray[np.intp] | None = None
+
+    def __len__(self) -> int:
+        return len(self.block if self.places is None else self.places)
+
+    def __getitem__(self, which: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Some of these rows, as they were given."""
+        return self.block.take(which if self.places is None else self.places[which], axis=0)
+
+    def in_single(self) -> Some:
+        """The same rows, half precision made single, the numbers of a row side by side.
+
+        Rows of double precision stay what they are: not all of them can be single.
+        """
+        block = self.block
+        if block.dtype == np.float64 or (
+            block.dtype == np.float32 and block.strides[1] == block.itemsize
+        ):
+            return self
+        return Some(np.ascontiguousarray(block, np.float32), self.places)
+
+    def together(self) -> Some:
+        """The same rows as a block of their own."""
+        return self if self.places is None else Some(self.block.take(self.places, axis=0))
 
 
 class Points:
@@ -121,12 +161,16 @@ class Points:
             if self.threads == 1 or len(self.blocks) == 1:
                 yield
                 return
-            with ThreadPoolExecutor(min(self.threads, len(self.blocks))) as pool:
-                self._pool = pool
-                try:
-                    yield
-                finally:
-                    self._pool = None
+            # One thread less than asked for: the calling one works too.
+            self._pool = ThreadPoolExecutor(min(self.threads, len(self.blocks)) - 1)
+            finished = False
+            try:
+                yield
+                finished = True
+            finally:
+                # Waiting for idle threads to end takes as long as a pass over a few documents.
+                self._pool.shutdown(wait=not finished, cancel_futures=True)
+                self._pool = None
 
     @property
     def is_streamed(self) -> bool:
@@ -178,7 +222,7 @@ class Points:
         """`work` on other things than rows, on all threads."""
         if self._pool is None or len(items) == 1:
             return list(map(work, items))
-        return list(self._pool.map(work, items))
+        return list(in_order(self._pool, work, items, len(items)))
 
     def map_picked(
         self,
@@ -223,11 +267,11 @@ class Points:
         if self._pool is None or len(chunks) <= 1:
             yield from map(gather, chunks)
         else:
-            yield from self._pool.map(gather, chunks)
+            yield from in_order(self._pool, gather, chunks, self.threads)
 
     def map_some(
         self,
-        work: Callable[[NDArray[np.intp] | slice, NDArray[np.floating]], Result],
+        work: Callable[[NDArray[np.intp] | slice, Some], Result],
         pick: Callable[[slice], NDArray[np.intp]],
         looked_at: int,
         worked_on: int,
@@ -250,20 +294,21 @@ class Points:
         worked_on = min(worked_on, self.picked_rows)
         if self._streamed:
             # Nothing is read of a block that has no wanted row.
-            yield from self.map_picked(work, np.concatenate([pick(rows) for rows in blocks]))
+            numbers = np.concatenate([pick(rows) for rows in blocks])
+            yield from self.map_picked(lambda own, raw: work(own, Some(raw)), numbers)
             return
 
         def some(rows: slice, raw: NDArray[np.floating]) -> list[Result]:
             numbers = pick(rows)
             if len(numbers) > most * len(raw):
                 return [
-                    work(few, raw[few.start - rows.start : few.stop - rows.start])
+                    work(few, Some(raw[few.start - rows.start : few.stop - rows.start]))
                     for few in _cut_up(rows, self.picked_rows)
                 ]
             chunks = (
                 numbers[start : start + worked_on] for start in range(0, len(numbers), worked_on)
             )
-            return [work(few, raw.take(few - rows.start, axis=0)) for few in chunks]
+            return [work(few, Some(raw, few - rows.start)) for few in chunks]
 
         for results in self.map_rows(some, blocks):
             yield from results
@@ -322,7 +367,7 @@ def in_order(
     Parameters
     ----------
     pool
-        Whose threads do it.
+        Whose threads do it, beside the calling one.
     work
         What to do.
     items
@@ -330,15 +375,31 @@ def in_order(
     ahead
         Items fetched before the first result is asked for.
     """
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[tuple[Future[Result], Item]] = deque()
+
+    def next_result() -> Result:
+        # What no other thread has begun is done here, which is sooner than waking one; and while
+        # the next result is on its way elsewhere, so is the one after it.
+        future, item = waiting.popleft()
+        if future.cancel():
+            return work(item)
+        if not future.done():
+            for place, (other, its_item) in enumerate(waiting):
+                if other.cancel():
+                    done: Future[Result] = Future()
+                    done.set_result(work(its_item))
+                    waiting[place] = (done, its_item)
+                    break
+        return future.result()
+
     try:
         for item in items:
-            waiting.append(pool.submit(work, item))
+            waiting.append((pool.submit(work, item), item))
             del item
             if len(waiting) > ahead:
-                yield waiting.popleft().result()
+                yield next_result()
         while waiting:
-            yield waiting.popleft().result()
+            yield next_result()
     finally:
-        for future in waiting:
+        for future, _ in waiting:
             future.cancel()

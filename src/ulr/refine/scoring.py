@@ -6,17 +6,23 @@ document is scored again in float64; so every label is the one that float64 give
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.refine import loops
 from ulr.refine.assign import with_largest
 from ulr.refine.distances import Float, LinearForm
-from ulr.refine.points import Points
+from ulr.refine.points import Points, Some
 from ulr.refine.survey import Survey
 
 ROUNDING = 2.0**-24  # of float32
 _EXACT_BYTES = 4 << 20  # of float64 points worked on at a time
-_ALIGNED = 4  # vectors that BLAS multiplies together; a few that are left over take as long
+_ALIGNED = 4  # vectors that are multiplied together; a few that are left over take as long
+# Vectors up to which a BLAS, which copies the rows first, is slower than the compiled loops:
+# so many, or one for so many dimensions; twice as many where it would first pick rows out.
+_FEW_VECTORS, _FEW_TO_DIMS = 8, 32
 # Going through centroids one by one is faster than argmin where each is one for many documents,
 # and can be done in bytes.
 _MANY_DOCUMENTS, _MOST_IN_BYTES = 75, 127
@@ -35,33 +41,45 @@ Rows = NDArray[np.intp] | slice
 Raw = NDArray[np.floating]
 
 
-def doubt_per_length(n_dims: int) -> float:
-    """Doubt about two float32 distances, per length of the document and of the slope.
-
-    The bound on rounding in a sum of n_dims products, for both, and some more for what is done
-    with the sums.
-    """
-    return (2 * (n_dims + 8) + 32) * ROUNDING
-
-
+@dataclass(frozen=True)
 class Doubt:
     """How far apart two float32 distances of a document must be to be told apart.
 
-    Of the steepest and farthest centroids of all forms so far.
+    Attributes
+    ----------
+    per_length
+        So far for every length of the document,
+    always
+        and so far anyway.
     """
 
-    def __init__(self) -> None:
-        self.per_length = self.always = 0.0
-
-    def widen(self, form: LinearForm) -> None:
-        """Take a form into account."""
-        per_length = doubt_per_length(form.slopes.shape[1]) * float(form.lengths.max())
-        self.per_length = max(self.per_length, per_length)
-        self.always = max(self.always, 32 * ROUNDING * float(np.abs(form.offsets).max()))
+    per_length: float
+    always: float
 
     def of(self, lengths: Single) -> Single:
         """The doubt about documents of these lengths."""
         return lengths * np.float32(self.per_length) + np.float32(self.always)
+
+
+def doubts(slopes: Float, offsets: Float) -> tuple[Float, Float]:
+    """What makes the doubt about distances to some centroids, those of several runs at a time.
+
+    The bound on rounding in a sum of n_dims products, for both distances, and some more for what
+    is done with the sums.
+
+    Parameters
+    ----------
+    slopes, offsets
+        (..., n_centroids, n_dims) and (..., n_centroids).
+
+    Returns
+    -------
+    per_length, always
+        (...) as in `Doubt`.
+    """
+    steepest = np.sqrt(np.einsum("...cd,...cd->...c", slopes, slopes).max(axis=-1))
+    per_length = (2 * (slopes.shape[-1] + 8) + 32) * ROUNDING * steepest
+    return per_length, 32 * ROUNDING * np.abs(offsets).max(axis=-1)
 
 
 class LinearScorer:
@@ -70,9 +88,9 @@ class LinearScorer:
     def __init__(self, points: Points, survey: Survey) -> None:
         self.points = points
         self.squares = survey.squares
-        self._scale: Single | None = None
         lengths = np.sqrt(survey.squares)
-        if points.distance.name == "cosine":
+        self.unit = points.distance.name == "cosine"
+        if self.unit:
             self._scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
             lengths = lengths > 0
         self.lengths: Single = lengths.astype(np.float32)
@@ -82,28 +100,30 @@ class LinearScorer:
     def form(self, centroids: Float) -> LinearForm:
         """Centroids in the linear form of the distance."""
         assert self.points.distance.form is not None
-        return self.points.distance.form(centroids)
+        return self.points.distance.form(np.ascontiguousarray(centroids))
 
-    def products(self, raw: Raw, rows: Rows, vectors: Single) -> Single:
-        """Products of vectors and points, (n_vectors, n)."""
+    def products(self, some: Some, rows: Rows, vectors: Single) -> tuple[Single, Some]:
+        """Products of vectors and points, (n_vectors, n); and the rows, as they lay for that."""
         n_vectors, lacking = len(vectors), -len(vectors) % _ALIGNED
         if lacking:
-            vectors = np.concatenate([vectors, np.zeros((lacking, raw.shape[1]), np.float32)])
-        products = (vectors @ raw.astype(np.float32, copy=False).T)[:n_vectors]
-        if self._scale is not None:
+            vectors = np.concatenate([vectors, np.zeros((lacking, vectors.shape[1]), np.float32)])
+        few = max(_FEW_VECTORS, self.points.n_dims // _FEW_TO_DIMS)
+        if some.places is not None:
+            few *= 2
+        some = some.in_single()
+        single = some.block.dtype == np.float32
+        if loops.compiled and loops.compiled.HAS_PRODUCTS and len(vectors) <= few and single:
+            products = loops.compiled.products(some.block, some.places, vectors)
+        else:
+            some = some.together()
+            products = vectors @ some.block.astype(np.float32, copy=False).T
+        products = products[:n_vectors]
+        if self.unit:
             products *= self._scale[rows]
-        return products
-
-    def weighted(self, raw: Raw) -> tuple[Float, Float | None]:
-        """Rows in float64, and by how much they are to be multiplied to be points, if at all."""
-        rows = raw.astype(np.float64)
-        if self._scale is None:
-            return rows, None
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        return rows, 1.0 / np.where(lengths > 0, lengths, 1.0)
+        return products, some
 
     def nearest(
-        self, form: LinearForm, doubt: Doubt, distances: Single, raw: Raw, rows: Rows
+        self, form: LinearForm, doubt: Doubt, products: Single, some: Some, rows: Rows
     ) -> tuple[NDArray[np.int32], Single]:
         """The nearest centroid by float32 distances, made sure of in float64, and its lead.
 
@@ -111,21 +131,19 @@ class LinearScorer:
         ----------
         form, doubt
             The centroids.
-        distances
-            (n_centroids, n) ``offset - x · slope``.
-        raw
-            (n, n_dims) the documents.
-        rows
-            Which documents they are.
+        products
+            (n_centroids, n) ``x · slope``; ``offset - x · slope`` from now on.
+        some, rows
+            The documents, and which they are.
         """
-        nearest, lead = two_nearest(distances)
+        np.subtract(form.offsets.astype(np.float32)[:, None], products, out=products)
+        nearest, lead = two_nearest(products)
         doubtful = np.flatnonzero(lead <= doubt.of(self.lengths[rows]))
-        if len(doubtful):
-            for start in range(0, len(doubtful), self.few_rows):
-                few = doubtful[start : start + self.few_rows]
-                nearest[few] = form.nearest(self.points.exact(raw[few]))
-            # A doubtful lead counts as none at all, so that the document is looked at again.
-            lead[doubtful] = ALWAYS
+        for start in range(0, len(doubtful), self.few_rows):
+            few = doubtful[start : start + self.few_rows]
+            nearest[few] = form.nearest(self.points.exact(some[few]))
+        # A doubtful lead counts as none at all, so that the document is looked at again.
+        lead[doubtful] = ALWAYS
         return nearest, lead
 
     def score(self, centroids: Float, n_rows: int) -> tuple[NDArray[np.intp], Single]:
@@ -134,7 +152,8 @@ class LinearScorer:
         vectors = answer.form.slopes.astype(np.float32)
 
         def work(rows: slice, raw: Raw) -> None:
-            answer.take_in(raw, rows, self.products(raw, rows, vectors))
+            products, some = self.products(Some(raw), rows, vectors)
+            answer.take_in(some, rows, products)
 
         wanted = [rows for rows in self.points.blocks if rows.start < n_rows]
         for _ in self.points.map_rows(work, wanted):
@@ -154,17 +173,15 @@ class Scores:
     """
 
     def __init__(self, scorer: LinearScorer, centroids: Float, n_rows: int) -> None:
-        self._scorer, self.form, self._doubt = scorer, scorer.form(centroids), Doubt()
-        self._centroids = centroids
-        self._doubt.widen(self.form)
+        self._scorer, self.form, self._centroids = scorer, scorer.form(centroids), centroids
+        self._doubt = Doubt(*map(float, doubts(self.form.slopes, self.form.offsets)))
         self.predictions = np.empty(n_rows, dtype=np.intp)
         self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
 
-    def take_in(self, raw: Raw, rows: slice, products: Single) -> None:
+    def take_in(self, some: Some, rows: slice, products: Single) -> None:
         """Take in the products of a block with the slopes; what is in it is not needed again."""
-        scorer, offsets = self._scorer, self.form.offsets.astype(np.float32)[:, None]
-        distances = np.subtract(offsets, products, out=products)
-        nearest, lead = scorer.nearest(self.form, self._doubt, distances, raw, rows)
+        scorer, distances = self._scorer, products
+        nearest, lead = scorer.nearest(self.form, self._doubt, products, some, rows)
         self.predictions[rows] = nearest
         rounding: Float | float = 0.0
         vague = _NO_ROWS
@@ -179,7 +196,7 @@ class Scores:
             # So far from the origin, and so near to a centroid, that float32 cannot say how near.
             few = vague[start : start + scorer.few_rows]
             points = scorer.points
-            between = points.distance.between(points.exact(raw[few]), self._centroids)
+            between = points.distance.between(points.exact(some[few]), self._centroids)
             self.scores[few + rows.start] = -between
         # Rounding may have put the right label level with another, or behind it.
         level = np.union1d(np.flatnonzero(lead <= rounding), vague)
@@ -193,21 +210,20 @@ def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
     Parameters
     ----------
     distances
-        (n_centroids, n), or (n_centroids, n_sets, n) with an answer for every set.
+        (n_centroids, n).
     """
-    n_centroids, *shape = distances.shape
-    n = distances[0].size
+    n_centroids, n = distances.shape
     if n_centroids > min(n // _MANY_DOCUMENTS, _MOST_IN_BYTES):
-        flat, each = distances.reshape(n_centroids, n), np.arange(n)
-        places = flat.argmin(axis=0)
-        best = flat[places, each]
-        flat[places, each] = np.inf
-        lead = flat.min(axis=0) - best
-        flat[places, each] = best
-        return places.astype(np.int32).reshape(shape), lead.reshape(shape)
-    best, second = distances[0].copy(), np.full(shape, np.inf, dtype=np.float32)
-    nearest, worse = np.zeros(shape, dtype=np.int8), np.empty(shape, dtype=np.float32)
-    nearer = np.empty(shape, dtype=bool)
+        each = np.arange(n)
+        places = distances.argmin(axis=0)
+        best = distances[places, each]
+        distances[places, each] = np.inf
+        lead = distances.min(axis=0) - best
+        distances[places, each] = best
+        return places.astype(np.int32), lead
+    best, second = distances[0].copy(), np.full(n, np.inf, dtype=np.float32)
+    nearest, worse = np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.float32)
+    nearer = np.empty(n, dtype=bool)
     for label in range(1, n_centroids):
         candidate = distances[label]
         np.less(candidate, best, out=nearer)

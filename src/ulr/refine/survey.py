@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import ArrayError
+from ulr.refine import loops
 from ulr.refine.distances import Float
-from ulr.refine.points import Points
+from ulr.refine.points import Points, Some
+
+_FEW_ROWS = 512  # that fit into a cache in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +22,7 @@ class Survey:
     Attributes
     ----------
     squares
-        (n_rows,) squared length of each row as it was given, to the precision it was given in.
+        (n_rows,) squared length of each row as it was given.
     """
 
     squares: Float
@@ -40,23 +43,29 @@ def survey(points: Points) -> Survey:
     distributions = points.distance.name == "jensen-shannon"
 
     def work(rows: slice, raw: NDArray[np.floating]) -> tuple[Float, NDArray[np.intp]]:
-        raw = raw.astype(np.float32, copy=False) if raw.dtype == np.float16 else raw
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", raw, raw)
         wrong = not_distributions(raw) if distributions else np.zeros(len(raw), dtype=bool)
-        return squares.astype(np.float64), rows.start + np.flatnonzero(wrong)
+        return _squares(raw), rows.start + np.flatnonzero(wrong)
 
     squares, wrong = zip(*points.map_rows(work), strict=True)
     result = Survey(np.concatenate(squares))
     unusable = np.flatnonzero(~np.isfinite(result.squares))
-    for index in unusable:  # float32 squares may overflow where the numbers themselves do not
-        row = points.raw(slice(index, index + 1)).astype(np.float64)
-        result.squares[index] = np.einsum("ij,ij->", row, row)
-    unusable = unusable[~np.isfinite(result.squares[unusable])]
     if len(unusable):
         raise ArrayError(f"documents have NaN or infinity in {some_rows(unusable)}.")
     refuse_other_than_distributions("documents", np.concatenate(wrong))
     return result
+
+
+def _squares(raw: NDArray[np.floating]) -> Float:
+    """Squared lengths of rows, in float64."""
+    some = Some(raw).in_single().block
+    if loops.compiled and some.dtype == np.float32:
+        return loops.compiled.squares(some)
+    squares = np.empty(len(raw))
+    for start in range(0, len(raw), _FEW_ROWS):
+        rows = raw[start : start + _FEW_ROWS].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares[start : start + _FEW_ROWS] = np.einsum("ij,ij->i", rows, rows)
+    return squares
 
 
 def not_distributions(rows: NDArray[np.floating]) -> NDArray[np.bool_]:

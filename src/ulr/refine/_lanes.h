@@ -1,0 +1,89 @@
+/* What is worth being done in vectors: several products, or several documents, at a time. */
+
+#include <stddef.h>
+#include <string.h>
+
+#define ULR_ROWS 3
+#define ULR_VECTORS 4
+#define ULR_LANES 8
+#define ULR_DOCUMENTS 512
+#define ULR_FAR 3e38f
+
+#if defined(__GNUC__) && __GNUC__ >= 12 && defined(__x86_64__) && defined(__gnu_linux__)
+/* The best instructions of the processor at hand are chosen when the library is loaded. */
+#define ULR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+/* A least of two is a single instruction only if zeros have no sign and no number is missing. */
+#define ULR_FINITE \
+    __attribute__((optimize("O3,no-trapping-math,finite-math-only,no-signed-zeros")))
+#define ULR_HAS_DOTS 1
+#else
+#define ULR_CLONES
+#define ULR_FINITE
+#define ULR_HAS_DOTS 0
+#endif
+
+#if ULR_HAS_DOTS
+typedef float ulr_lanes __attribute__((vector_size(4 * ULR_LANES)));
+
+/* Products of three rows with four vectors, without the copies that a BLAS makes of them. The
+ * vectors lie one after another, and so do the products of each row. */
+ULR_CLONES static void ulr_dots(const float **rows, const float *vectors, ptrdiff_t n, float *dots)
+{
+    ulr_lanes sums[ULR_VECTORS][ULR_ROWS];
+    ptrdiff_t d = 0;
+    memset(sums, 0, sizeof sums);
+    for (; d + ULR_LANES <= n; d += ULR_LANES) {
+        ulr_lanes x, y, z, w;
+        memcpy(&x, rows[0] + d, sizeof x);
+        memcpy(&y, rows[1] + d, sizeof y);
+        memcpy(&z, rows[2] + d, sizeof z);
+        for (int v = 0; v < ULR_VECTORS; v++) {
+            memcpy(&w, vectors + v * n + d, sizeof w);
+            sums[v][0] += x * w;
+            sums[v][1] += y * w;
+            sums[v][2] += z * w;
+        }
+    }
+    for (int r = 0; r < ULR_ROWS; r++)
+        for (int v = 0; v < ULR_VECTORS; v++) {
+            ulr_lanes s = sums[v][r];
+            float dot = ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+            for (ptrdiff_t e = d; e < n; e++)
+                dot += rows[r][e] * vectors[v * n + e];
+            dots[r * ULR_VECTORS + v] = dot;
+        }
+}
+
+#else
+static void ulr_dots(const float **rows, const float *vectors, ptrdiff_t n, float *dots) {}
+#endif
+
+/* Turns products of a few documents, at most ULR_DOCUMENTS, with every centroid's slope into
+ * distances; the nearest centroid, the first of equal ones, and its lead over the next. */
+ULR_CLONES ULR_FINITE static void ulr_two_nearest(
+    float *products, ptrdiff_t stride, const float *offsets, ptrdiff_t n_centroids, ptrdiff_t n,
+    int *nearest, float *lead)
+{
+    float best[ULR_DOCUMENTS], second[ULR_DOCUMENTS];
+    int label[ULR_DOCUMENTS];
+    for (ptrdiff_t j = 0; j < n; j++) {
+        best[j] = second[j] = ULR_FAR;
+        label[j] = 0;
+    }
+    for (ptrdiff_t c = 0; c < n_centroids; c++) {
+        float *row = products + c * stride, offset = offsets[c];
+        for (ptrdiff_t j = 0; j < n; j++) {
+            float distance = offset - row[j], least = best[j], next = second[j], worse;
+            int before = label[j];
+            row[j] = distance;
+            label[j] = distance < least ? (int)c : before;
+            best[j] = distance < least ? distance : least;
+            worse = distance < least ? least : distance;
+            second[j] = worse < next ? worse : next;
+        }
+    }
+    for (ptrdiff_t j = 0; j < n; j++) {
+        nearest[j] = label[j];
+        lead[j] = second[j] - best[j];
+    }
+}
