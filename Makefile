@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# What an installation is built from; after a change to it, it is built anew.
+BUILT_FROM := pyproject.toml setup.py src/ulr/refine/_loops.pyx src/ulr/refine/_lanes.h constraints.txt
+
 .PHONY: demo test check format bench reproduce data-folder clean
 
 demo: .venv/installed
@@ -41,17 +44,17 @@ data-folder:
 	@[ -n "$$ULR_DATA" ] || { echo 'Name the folder of the datasets: make reproduce ULR_DATA=DIR (docs/reproduce.md says what lies in it).'; exit 1; }
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv build src/ulr/refine/_loops.c src/ulr/refine/_loops.*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed; name one with: make PYTHON=python3.12'; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+.venv/installed: .venv/bin/python $(BUILT_FROM)
 	$(INSTALL) --editable .
 	@touch $@
 
-.venv/developing: .venv/bin/python pyproject.toml constraints.txt
+.venv/developing: .venv/bin/python $(BUILT_FROM)
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
@@ -60,6 +63,6 @@ clean:
 	$(INSTALL) --editable '.[bench]'
 	@touch $@
 
-.venv/reproducing: .venv/bin/python pyproject.toml constraints.txt
+.venv/reproducing: .venv/bin/python $(BUILT_FROM)
 	$(INSTALL) --editable '.[glove,plots]'
 	@touch $@ .venv/installed

@@ -9,7 +9,9 @@ loops = Extension(
     "ulr.refine._loops",
     ["src/ulr/refine/_loops.pyx"],
     depends=["src/ulr/refine/_lanes.h"],
-    extra_compile_args=["/O2"] if os.name == "nt" else ["-O3"],
-    optional=True,
+    extra_compile_args=["/O2"] if os.name == "nt" else ["-O3", "-g0"],
 )
-setup(ext_modules=cythonize([loops]))
+extensions = cythonize([loops])
+for extension in extensions:
+    extension.optional = True  # set here, since cythonize makes extensions of its own
+setup(ext_modules=extensions)
