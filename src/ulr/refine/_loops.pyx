@@ -53,6 +53,55 @@ def products(const float[:, :] rows, const index[::1] places, const float[:, ::1
     return products_array
 
 
+def scores(
+    float[:, ::1] products,
+    const float[::1] offsets,
+    const float[::1] lengths,
+    const double[::1] squares,
+    index start,
+    bint squared,
+    float per_length,
+    float always,
+    double level,
+    double vague,
+    index[::1] predictions,
+    float[:, ::1] scores,
+):
+    """`ulr.refine.scoring.Scores.take_in`; the places of documents to be scored in float64."""
+    cdef index n_centroids = products.shape[0], n = products.shape[1], first = 0, size, j, k, c
+    cdef index n_unsure = 0
+    unsure_array = np.empty(n, dtype=np.intp)
+    cdef index[::1] unsure = unsure_array
+    cdef int nearest[ULR_DOCUMENTS]
+    cdef float leads[ULR_DOCUMENTS]
+    cdef float distance, square = 0.0
+    with nogil:
+        while first < n:
+            size = min(<index>ULR_DOCUMENTS, n - first)
+            ulr_two_nearest(
+                &products[0, first], n, &offsets[0], n_centroids, size, nearest, leads
+            )
+            for k in range(size):
+                j = first + k
+                predictions[j] = nearest[k]
+                if squared:
+                    square = <float>squares[start + j]
+                for c in range(n_centroids):
+                    distance = products[c, j] + square
+                    scores[j, c] = -distance if distance > 0.0 or not squared else 0.0
+                if (
+                    leads[k] <= lengths[start + j] * per_length + always
+                    or squared and (
+                        leads[k] <= level * squares[start + j]
+                        or -scores[j, nearest[k]] < vague * squares[start + j]
+                    )
+                ):
+                    unsure[n_unsure] = j
+                    n_unsure += 1
+            first += size
+    return unsure_array[:n_unsure]
+
+
 def bounds(
     const double[:, :, ::1] levels,
     const double[:, :, :, ::1] since,

@@ -27,10 +27,9 @@ _FEW_VECTORS, _FEW_TO_DIMS = 8, 32
 # and can be done in bytes.
 _MANY_DOCUMENTS, _MOST_IN_BYTES = 75, 127
 
-# Share of its squared length below which the squared distance of a document is not known well
-# enough from float32 products.
-_VAGUE = 1e-4
-_NO_ROWS = np.empty(0, dtype=np.intp)
+# Shares of its squared length below which the lead of a document may be lost when its squared
+# distances are rounded, and its squared distance is not known well enough from float32 products.
+_LEVEL, _VAGUE = 8 * ROUNDING, 1e-4
 
 # Leads of documents that can never change, and of those that must be looked at again. Finite,
 # so that they can be added to anything.
@@ -180,28 +179,33 @@ class Scores:
 
     def take_in(self, some: Some, rows: slice, products: Single) -> None:
         """Take in the products of a block with the slopes; what is in it is not needed again."""
-        scorer, distances = self._scorer, products
-        nearest, lead = scorer.nearest(self.form, self._doubt, products, some, rows)
-        self.predictions[rows] = nearest
-        rounding: Float | float = 0.0
-        vague = _NO_ROWS
-        if scorer.points.distance.name == "l2":
-            squares = scorer.squares[rows]
-            rounding = 8 * ROUNDING * squares
-            distances += squares.astype(np.float32)
-            np.maximum(distances, 0.0, out=distances)
-            vague = np.flatnonzero(distances.min(axis=0) < _VAGUE * squares)
-        np.negative(distances.T, out=self.scores[rows])
-        for start in range(0, len(vague), scorer.few_rows):
-            # So far from the origin, and so near to a centroid, that float32 cannot say how near.
-            few = vague[start : start + scorer.few_rows]
-            points = scorer.points
-            between = points.distance.between(points.exact(some[few]), self._centroids)
-            self.scores[few + rows.start] = -between
-        # Rounding may have put the right label level with another, or behind it.
-        level = np.union1d(np.flatnonzero(lead <= rounding), vague)
-        numbers = level + rows.start
-        self.scores[numbers] = with_largest(self.scores[numbers], nearest[level])
+        scorer, form, doubt, points = self._scorer, self.form, self._doubt, self._scorer.points
+        predictions, scores = self.predictions[rows], self.scores[rows]
+        offsets, squared = form.offsets.astype(np.float32), points.distance.name == "l2"
+        if loops.compiled:
+            unsure = loops.compiled.scores(
+                products, offsets, scorer.lengths, scorer.squares, rows.start, squared,
+                doubt.per_length, doubt.always, _LEVEL, _VAGUE, predictions, scores,
+            )  # fmt: skip
+        else:
+            np.subtract(offsets[:, None], products, out=products)
+            predictions[:], lead = two_nearest(products)
+            is_unsure = lead <= doubt.of(scorer.lengths[rows])
+            if squared:
+                squares = scorer.squares[rows]
+                products += squares.astype(np.float32)
+                np.maximum(products, 0.0, out=products)
+                is_unsure |= lead <= _LEVEL * squares
+                is_unsure |= products.min(axis=0) < _VAGUE * squares
+            np.negative(products.T, out=scores)
+            unsure = np.flatnonzero(is_unsure)
+        for start in range(0, len(unsure), scorer.few_rows):
+            few = unsure[start : start + scorer.few_rows]
+            exact = points.exact(some[few])
+            predictions[few] = form.nearest(exact)
+            distances = points.distance.between(exact, self._centroids)
+            its_scores = (points.distance.nearest_score - distances).astype(np.float32)
+            scores[few] = with_largest(its_scores, predictions[few])
 
 
 def two_nearest(distances: Single) -> tuple[NDArray[np.int32], Single]:
