@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +113,7 @@ def run_sweep(
             given.documents, given.sets[start : start + n], **given.beside, **given.settings
         )
         predicted = {phase: np.empty((n, n_documents), dtype=dtype) for phase in _PHASES}
-        for i, result in enumerate(islice(results, n)):
+        for i, result in enumerate(results):
             predicted["before"][i] = result.unrefined[:n_documents]
             predicted["after"][i] = result.predictions[:n_documents]
             if on_set is not None:
