@@ -39,7 +39,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from ulr.refine import Pass, refine, refine_many
+from ulr.refine import Pass, loops, refine, refine_many
 
 Single = NDArray[np.float32]
 SIZES = (
@@ -368,7 +368,8 @@ def machine(threads: int, limits: tuple[float, float]) -> str:
     return (
         f"{model}, {os.cpu_count()} cores, {threads} threads used; "
         f"{limits[0] / 1e9:.1f} GB/s read by one thread, {limits[1] / 1e9:.0f} Gflop/s in float32 "
-        f"products; Python {platform.python_version()}, NumPy {np.__version__}."
+        f"products; Python {platform.python_version()}, NumPy {np.__version__}; innermost loops "
+        f"{'compiled' if loops.compiled else 'in NumPy'}."
     )
 
 

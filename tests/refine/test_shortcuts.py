@@ -218,7 +218,8 @@ def test_it_does_not_matter_how_documents_lie_in_memory(distance):
     wide[::2, ::2] = documents
     read_only = documents.copy()
     read_only.flags.writeable = False
-    for same in (np.asfortranarray(documents), wide[::2, ::2], read_only):
+    swapped, long = documents.astype(">f4"), documents.astype(np.longdouble)
+    for same in (np.asfortranarray(documents), wide[::2, ::2], read_only, swapped, long):
         result = refine(same, labels, distance=distance)
         assert (result.predictions == wanted.predictions).all()
         np.testing.assert_allclose(result.centroids, wanted.centroids, rtol=1e-12)

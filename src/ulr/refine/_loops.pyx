@@ -11,6 +11,10 @@ from libc.math cimport fabs, sqrt
 
 ctypedef Py_ssize_t index
 
+ctypedef fused real:
+    float
+    double
+
 cdef extern from "_lanes.h":
     enum:
         ULR_HAS_DOTS
@@ -212,7 +216,7 @@ def settle(
     const index[::1] numbers,
     index start,
     float[:, ::1] products,
-    const float[:, :] rows,
+    const real[:, :] rows,
     const index[::1] places,
     const float[::1] lengths,
     const double[::1] squares,
@@ -237,7 +241,7 @@ def settle(
     cdef int own
     cdef float its_lead
     cdef double scale
-    cdef const float *row
+    cdef const real *row
     cdef int nearest[ULR_DOCUMENTS]
     cdef float leads[ULR_DOCUMENTS]
     offsets_array, work_array = np.asarray(offsets).astype(np.float32), np.empty(2 * n_centroids)
@@ -291,7 +295,7 @@ def settle(
 
 
 cdef int _first_nearest(
-    const float *row, double scale, double length, const double *slopes, const double *offsets,
+    const real *row, double scale, double length, const double *slopes, const double *offsets,
     index n_centroids, index n_dims, double close, const double *slope_lengths, double *compared,
 ) noexcept nogil:
     cdef index c
@@ -305,7 +309,7 @@ cdef int _first_nearest(
     return 0
 
 
-def squares(const float[:, :] rows):
+def squares(const real[:, :] rows):
     """Squared lengths, in float64."""
     cdef index j
     squares_array = np.empty(rows.shape[0])
@@ -316,15 +320,10 @@ def squares(const float[:, :] rows):
     return squares_array
 
 
-cdef void _add(double *total, const float *row, double weight, index n) noexcept nogil:
+cdef void _add(double *total, const real *row, double weight, index n) noexcept nogil:
     cdef index d
     for d in range(n):
         total[d] += weight * row[d]
-
-
-ctypedef fused real:
-    float
-    double
 
 
 cdef double _dot(const real *row, const double *other, index n) noexcept nogil:
@@ -344,7 +343,7 @@ cdef double _dot(const real *row, const double *other, index n) noexcept nogil:
     return total
 
 
-cdef double _square(const float *row, index n) noexcept nogil:
+cdef double _square(const real *row, index n) noexcept nogil:
     cdef double part[8]
     cdef double total = 0.0
     cdef index d, k

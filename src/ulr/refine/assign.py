@@ -62,7 +62,6 @@ def moved_sums(
     before: NDArray[np.integer] | None,
     after: NDArray[np.integer],
     n_clusters: int,
-    weights: Float | None = None,
 ) -> Float:
     """What documents that move add to the sums of the clusters, (n_clusters, n_dims).
 
@@ -74,25 +73,22 @@ def moved_sums(
         (n,) the cluster each leaves; None where they come from nowhere.
     after
         (n,) the cluster each joins.
-    weights
-        (n,) how often each counts; once by default.
     """
     n = len(points)
-    weights = np.ones(n) if weights is None else weights
     if n_clusters * points.size <= _FEW_MULTIPLICATIONS:
         memberships = np.zeros((n_clusters, n))
-        memberships[after, np.arange(n)] = weights
+        memberships[after, np.arange(n)] = 1.0
         if before is not None:
-            memberships[before, np.arange(n)] -= weights
+            memberships[before, np.arange(n)] -= 1.0
         return memberships @ points
     from scipy.sparse import csc_array
 
-    clusters = after
+    clusters, signs = after, np.ones(n)
     if before is not None:
         clusters = np.stack([after, before], axis=1).ravel()
-        weights = np.stack([weights, -weights], axis=1).ravel()
+        signs = np.tile([1.0, -1.0], n)
     ends = np.arange(n + 1, dtype=np.int32) * (len(clusters) // n)
-    moves = csc_array((weights, clusters.astype(np.int32), ends), shape=(n_clusters, n))
+    moves = csc_array((signs, clusters.astype(np.int32), ends), shape=(n_clusters, n))
     return np.asarray(moves @ points)
 
 

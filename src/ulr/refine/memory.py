@@ -142,7 +142,7 @@ class Memory:
         # they are equally far from everything.
         zero_stays = scorer.has_zero and not form.offsets.any()
         sums, counts = np.zeros(form.slopes.shape), np.zeros(len(form.slopes))
-        if loops.compiled and some.block.dtype == np.float32:
+        if loops.compiled:
             numbers, start = (None, rows.start) if isinstance(rows, slice) else (rows, 0)
             free = None if self._free is None else self._free.view(np.uint8)
             n_moved = loops.compiled.settle(

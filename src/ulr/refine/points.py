@@ -79,17 +79,13 @@ class Some:
         """Some of these rows, as they were given."""
         return self.block.take(which if self.places is None else self.places[which], axis=0)
 
-    def in_single(self) -> Some:
-        """The same rows, half precision made single, the numbers of a row side by side.
-
-        Rows of double precision stay what they are: not all of them can be single.
-        """
+    def side_by_side(self) -> Some:
+        """The same rows in single or double precision, the numbers of a row side by side."""
         block = self.block
-        if block.dtype == np.float64 or (
-            block.dtype == np.float32 and block.strides[1] == block.itemsize
-        ):
+        dtype = np.dtype(np.float32 if block.itemsize <= 4 else np.float64)
+        if block.dtype == dtype and block.strides[1] == block.itemsize:
             return self
-        return Some(np.ascontiguousarray(block, np.float32), self.places)
+        return Some(np.ascontiguousarray(block, dtype), self.places)
 
     def together(self) -> Some:
         """The same rows as a block of their own."""

@@ -109,7 +109,7 @@ class LinearScorer:
         few = max(_FEW_VECTORS, self.points.n_dims // _FEW_TO_DIMS)
         if some.places is not None:
             few *= 2
-        some = some.in_single()
+        some = some.side_by_side()
         single = some.block.dtype == np.float32
         if loops.compiled and loops.compiled.HAS_PRODUCTS and len(vectors) <= few and single:
             products = loops.compiled.products(some.block, some.places, vectors)

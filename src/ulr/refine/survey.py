@@ -57,9 +57,8 @@ def survey(points: Points) -> Survey:
 
 def _squares(raw: NDArray[np.floating]) -> Float:
     """Squared lengths of rows, in float64."""
-    some = Some(raw).in_single().block
-    if loops.compiled and some.dtype == np.float32:
-        return loops.compiled.squares(some)
+    if loops.compiled:
+        return loops.compiled.squares(Some(raw).side_by_side().block)
     squares = np.empty(len(raw))
     for start in range(0, len(raw), _FEW_ROWS):
         rows = raw[start : start + _FEW_ROWS].astype(np.float64)
