@@ -92,6 +92,17 @@ class Some:
         return self if self.places is None else Some(self.block.take(self.places, axis=0))
 
 
+@functools.cache
+def _workers(n: int) -> ThreadPoolExecutor:
+    # Starting and ending a thread takes as long as a pass over some thousand documents, so they
+    # are kept, idle, for the next refinement.
+    return ThreadPoolExecutor(n, "ulr")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.cache_clear)  # threads are not forked
+
+
 class Points:
     """Documents to refine over: the user's rows, then any extra rows.
 
@@ -158,14 +169,10 @@ class Points:
                 yield
                 return
             # One thread less than asked for: the calling one works too.
-            self._pool = ThreadPoolExecutor(min(self.threads, len(self.blocks)) - 1)
-            finished = False
+            self._pool = _workers(min(self.threads, len(self.blocks)) - 1)
             try:
                 yield
-                finished = True
             finally:
-                # Waiting for idle threads to end takes as long as a pass over a few documents.
-                self._pool.shutdown(wait=not finished, cancel_futures=True)
                 self._pool = None
 
     @property
