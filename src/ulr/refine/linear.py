@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from ulr.refine.assign import Assignment
 from ulr.refine.distances import Float, LinearForm
 from ulr.refine.memory import Memory, Outcome
-from ulr.refine.points import Result, Some
+from ulr.refine.points import Some
 from ulr.refine.scoring import ROUNDING, Doubt, LinearScorer, Rows, Single, doubts
+from ulr.refine.threads import Result
 from ulr.refine.trail import Bounds, Trail
 
 _MOST = 0.6  # share of the documents from which on picking them out does not pay

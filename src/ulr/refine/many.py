@@ -17,10 +17,11 @@ from ulr.refine.distances import Float
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
 from ulr.refine.linear import SharedPasses
 from ulr.refine.loop import Loop, Problem, Settings
-from ulr.refine.points import Item, Points, Result, Some, in_order
+from ulr.refine.points import Points, Some
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import LinearScorer, Raw, Scores
 from ulr.refine.survey import Survey
+from ulr.refine.threads import Item, Result, in_order
 
 _GROUP_BYTES = 256 << 20  # of what is remembered about the documents for the sets of a group
 _MOST_SETS = 64
@@ -98,7 +99,7 @@ def _side_by_side(
     if at_once < 2 or points.is_streamed:
         yield from map(solve, items)
         return
-    with points.by_one_thread(), ThreadPoolExecutor(at_once) as pool:
+    with points.by_one_thread(), ThreadPoolExecutor(at_once - 1) as pool:
         yield from in_order(pool, solve, items, at_once)
 
 

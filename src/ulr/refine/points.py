@@ -6,28 +6,22 @@ threads, and their results are put together in order, so no sum depends on it ei
 
 from __future__ import annotations
 
-import functools
-import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from ulr.refine.distances import Distance, Float
+from ulr.refine.threads import Result, available_cores, blas, in_order, workers
 
 _BLOCK_BYTES = 16 << 20
 _READ_AHEAD = 2
-
-Result = TypeVar("Result")
-Item = TypeVar("Item")
 
 
 @runtime_checkable
@@ -42,19 +36,6 @@ class Vectors(Protocol):
     def __getitem__(self, rows: slice, /) -> Any:
         """The rows of a slice, as an array."""
         ...
-
-
-def available_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    # Looking for the BLAS libraries takes longer than refining a small set of documents.
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +71,6 @@ class Some:
     def together(self) -> Some:
         """The same rows as a block of their own."""
         return self if self.places is None else Some(self.block.take(self.places, axis=0))
-
-
-@functools.cache
-def _workers(n: int) -> ThreadPoolExecutor:
-    # Starting and ending a thread takes as long as a pass over some thousand documents, so they
-    # are kept, idle, for the next refinement.
-    return ThreadPoolExecutor(n, "ulr")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.cache_clear)  # threads are not forked
 
 
 class Points:
@@ -164,12 +134,12 @@ class Points:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Keep the worker threads at hand, and BLAS on one thread in each of them."""
-        with _blas().limit(limits=1, user_api="blas"):
+        with blas().limit(limits=1, user_api="blas"):
             if self.threads == 1 or len(self.blocks) == 1:
                 yield
                 return
             # One thread less than asked for: the calling one works too.
-            self._pool = _workers(min(self.threads, len(self.blocks)) - 1)
+            self._pool = workers(min(self.threads, len(self.blocks)) - 1)
             try:
                 yield
             finally:
@@ -221,57 +191,6 @@ class Points:
         else:
             yield from in_order(self._pool, done, loaded, self.threads)
 
-    def map_items(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """`work` on other things than rows, on all threads."""
-        if self._pool is None or len(items) == 1:
-            return list(map(work, items))
-        return list(in_order(self._pool, work, items, len(items)))
-
-    def map_picked(
-        self,
-        work: Callable[[NDArray[np.intp], NDArray[np.floating]], Result],
-        numbers: NDArray[np.intp],
-        at_most: int | None = None,
-    ) -> Iterator[Result]:
-        """`work` on some rows' numbers and raw rows; as `map_rows`.
-
-        Parameters
-        ----------
-        work
-            What to do; it is given as many rows as a block has, or fewer.
-        numbers
-            The rows' numbers, ascending.
-        at_most
-            Rows to do at a time, where they are in memory, if fewer than `picked_rows`.
-        """
-        if self._streamed or len(self._parts) > 1:
-            # Whole blocks are read, in order, those that have a wanted row.
-            edges = np.searchsorted(numbers, [rows.start for rows in self.blocks] + [self.n_rows])
-            wanted = {
-                rows.start: numbers[edges[i] : edges[i + 1]]
-                for i, rows in enumerate(self.blocks)
-                if edges[i] < edges[i + 1]
-            }
-            blocks = [rows for rows in self.blocks if rows.start in wanted]
-
-            def pick(rows: slice, raw: NDArray[np.floating]) -> Result:
-                own = wanted[rows.start]
-                return work(own, raw.take(own - rows.start, axis=0))
-
-            yield from self.map_rows(pick, blocks)
-            return
-        size = min(at_most or self.picked_rows, self.picked_rows)
-        chunks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
-        rows = np.asarray(self._parts[0])
-
-        def gather(own: NDArray[np.intp]) -> Result:
-            return work(own, rows.take(own, axis=0))
-
-        if self._pool is None or len(chunks) <= 1:
-            yield from map(gather, chunks)
-        else:
-            yield from in_order(self._pool, gather, chunks, self.threads)
-
     def map_some(
         self,
         work: Callable[[NDArray[np.intp] | slice, Some], Result],
@@ -296,9 +215,7 @@ class Points:
         blocks = self._slices(min(looked_at, self._block_rows or looked_at))
         worked_on = min(worked_on, self.picked_rows)
         if self._streamed:
-            # Nothing is read of a block that has no wanted row.
-            numbers = np.concatenate([pick(rows) for rows in blocks])
-            yield from self.map_picked(lambda own, raw: work(own, Some(raw)), numbers)
+            yield from self._map_read(work, np.concatenate([pick(rows) for rows in blocks]))
             return
 
         def some(rows: slice, raw: NDArray[np.floating]) -> list[Result]:
@@ -315,6 +232,25 @@ class Points:
 
         for results in self.map_rows(some, blocks):
             yield from results
+
+    def _map_read(
+        self,
+        work: Callable[[NDArray[np.intp] | slice, Some], Result],
+        numbers: NDArray[np.intp],
+    ) -> Iterator[Result]:
+        """`work` on some rows that have to be read: whole blocks, those with a wanted row."""
+        edges = np.searchsorted(numbers, [rows.start for rows in self.blocks] + [self.n_rows])
+        wanted = {
+            rows.start: numbers[edges[i] : edges[i + 1]]
+            for i, rows in enumerate(self.blocks)
+            if edges[i] < edges[i + 1]
+        }
+
+        def pick(rows: slice, raw: NDArray[np.floating]) -> Result:
+            own = wanted[rows.start]
+            return work(own, Some(raw, own - rows.start))
+
+        yield from self.map_rows(pick, [rows for rows in self.blocks if rows.start in wanted])
 
     def _read_ahead(
         self, blocks: Iterable[slice]
@@ -357,52 +293,3 @@ def _cut_up(rows: slice, size: int) -> Iterator[slice]:
     """Rows, so many at a time."""
     for start in range(rows.start, rows.stop, size):
         yield slice(start, min(start + size, rows.stop))
-
-
-def in_order(
-    pool: ThreadPoolExecutor,
-    work: Callable[[Item], Result],
-    items: Iterable[Item],
-    ahead: int,
-) -> Iterator[Result]:
-    """`work` on items that are fetched as they are needed, results in the order of the items.
-
-    Parameters
-    ----------
-    pool
-        Whose threads do it, beside the calling one.
-    work
-        What to do.
-    items
-        On what.
-    ahead
-        Items fetched before the first result is asked for.
-    """
-    waiting: deque[tuple[Future[Result], Item]] = deque()
-
-    def next_result() -> Result:
-        # What no other thread has begun is done here, which is sooner than waking one; and while
-        # the next result is on its way elsewhere, so is the one after it.
-        future, item = waiting.popleft()
-        if future.cancel():
-            return work(item)
-        if not future.done():
-            for place, (other, its_item) in enumerate(waiting):
-                if other.cancel():
-                    done: Future[Result] = Future()
-                    done.set_result(work(its_item))
-                    waiting[place] = (done, its_item)
-                    break
-        return future.result()
-
-    try:
-        for item in items:
-            waiting.append((pool.submit(work, item), item))
-            del item
-            if len(waiting) > ahead:
-                yield next_result()
-        while waiting:
-            yield next_result()
-    finally:
-        for future, _ in waiting:
-            future.cancel()

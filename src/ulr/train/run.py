@@ -14,7 +14,7 @@ from ulr.encoders.pretrained import require_torch
 from ulr.errors import TrainingError
 from ulr.files import refuse_existing, whole_file, whole_folder
 from ulr.plots import new_figure
-from ulr.refine.points import available_cores
+from ulr.refine.threads import available_cores
 from ulr.train.batches import Batches
 from ulr.train.card import write_card
 from ulr.train.checkpoints import (
