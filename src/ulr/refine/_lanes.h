@@ -26,14 +26,19 @@
 typedef float ulr_lanes __attribute__((vector_size(4 * ULR_LANES)));
 
 /* Products of three rows with four vectors, without the copies that a BLAS makes of them. The
- * vectors lie one after another, and so do the products of each row. */
-ULR_CLONES static void ulr_dots(const float **rows, const float *vectors, ptrdiff_t n, float *dots)
+ * vectors lie one after another, and so do the products of each row. The rows that come next
+ * are fetched meanwhile. */
+ULR_CLONES static void ulr_dots(
+    const float **rows, const float **next, const float *vectors, ptrdiff_t n, float *dots)
 {
     ulr_lanes sums[ULR_VECTORS][ULR_ROWS];
     ptrdiff_t d = 0;
     memset(sums, 0, sizeof sums);
     for (; d + ULR_LANES <= n; d += ULR_LANES) {
         ulr_lanes x, y, z, w;
+        if (d % (2 * ULR_LANES) == 0)
+            for (int r = 0; r < ULR_ROWS; r++)
+                __builtin_prefetch(next[r] + d);
         memcpy(&x, rows[0] + d, sizeof x);
         memcpy(&y, rows[1] + d, sizeof y);
         memcpy(&z, rows[2] + d, sizeof z);
@@ -53,10 +58,37 @@ ULR_CLONES static void ulr_dots(const float **rows, const float *vectors, ptrdif
             dots[r * ULR_VECTORS + v] = dot;
         }
 }
-
 #else
-static void ulr_dots(const float **rows, const float *vectors, ptrdiff_t n, float *dots) {}
+static void ulr_dots(
+    const float **rows, const float **next, const float *vectors, ptrdiff_t n, float *dots) {}
 #endif
+
+/* Sums of n products, several side by side; of single and double, and of double precision. */
+#define ULR_DOT(name, type)                                                                       \
+    ULR_CLONES static double name(const type *row, const double *other, ptrdiff_t n)              \
+    {                                                                                             \
+        double part[2 * ULR_LANES] = {0.0}, total = 0.0;                                          \
+        ptrdiff_t d = 0;                                                                          \
+        for (; d + 2 * ULR_LANES <= n; d += 2 * ULR_LANES)                                        \
+            for (int k = 0; k < 2 * ULR_LANES; k++)                                               \
+                part[k] += (double)row[d + k] * other[d + k];                                     \
+        for (; d < n; d++)                                                                        \
+            total += (double)row[d] * other[d];                                                   \
+        for (int k = 0; k < 2 * ULR_LANES; k++)                                                   \
+            total += part[k];                                                                     \
+        return total;                                                                             \
+    }
+ULR_DOT(ulr_dot_single, float)
+ULR_DOT(ulr_dot_double, double)
+
+#define ULR_ADD(name, type)                                                                       \
+    ULR_CLONES static void name(double *total, const type *row, double weight, ptrdiff_t n)       \
+    {                                                                                             \
+        for (ptrdiff_t d = 0; d < n; d++)                                                         \
+            total[d] += weight * row[d];                                                          \
+    }
+ULR_ADD(ulr_add_single, float)
+ULR_ADD(ulr_add_double, double)
 
 /* Turns products of a few documents, at most ULR_DOCUMENTS, with every centroid's slope into
  * distances; the nearest centroid, the first of equal ones, and its lead over the next. */

@@ -22,7 +22,13 @@ cdef extern from "_lanes.h":
         ULR_VECTORS
         ULR_DOCUMENTS
     const float ULR_FAR
-    void ulr_dots(const float **rows, const float *vectors, index n, float *dots) nogil
+    void ulr_dots(
+        const float **rows, const float **next, const float *vectors, index n, float *dots
+    ) nogil
+    double ulr_dot_single(const float *row, const double *other, index n) nogil
+    double ulr_dot_double(const double *row, const double *other, index n) nogil
+    void ulr_add_single(double *total, const float *row, double weight, index n) nogil
+    void ulr_add_double(double *total, const double *row, double weight, index n) nogil
     void ulr_two_nearest(
         float *products, index stride, const float *offsets, index n_centroids, index n,
         int *nearest, float *lead,
@@ -30,31 +36,103 @@ cdef extern from "_lanes.h":
 
 HAS_PRODUCTS = bool(ULR_HAS_DOTS)
 
+cdef enum:
+    FEW_DOCUMENTS = 256  # whose rows stay in a cache while all runs go over them
 
-def products(const float[:, :] rows, const index[::1] places, const float[:, ::1] vectors):
+
+cdef class Documents:
+    """What is known of every document and what runs remember: `ulr.refine.memory.Memory`."""
+
+    cdef int[:, ::1] predictions
+    cdef float[:, :, ::1] distances
+    cdef float[:, ::1] lead
+    cdef int[:, ::1] scored_at, lead_at
+    cdef const unsigned char[::1] free
+    cdef const float[::1] lengths, scale
+    cdef const double[::1] squares
+    cdef float[::1] reach
+    cdef bint zero_stays
+    cdef float never, look_again
+    cdef double close
+
+    def __init__(
+        self, predictions, distances, lead, scored_at, lead_at, free, lengths, scale, squares,
+        reach, bint zero_stays, float never, float look_again, double close,
+    ):
+        self.predictions, self.distances, self.lead = predictions, distances, lead
+        self.scored_at, self.lead_at, self.free = scored_at, lead_at, free
+        self.lengths, self.scale, self.squares, self.reach = lengths, scale, squares, reach
+        self.zero_stays, self.never, self.look_again = zero_stays, never, look_again
+        self.close = close
+
+
+cdef class Target:
+    """The centroids of a pass, and how far they have gone: `ulr.refine.memory.Target`."""
+
+    cdef int iteration, forgotten
+    cdef bint bounded
+    cdef const index[::1] runs
+    cdef const float[:, :, ::1] vectors
+    cdef const double[:, :, ::1] slopes
+    cdef const double[:, ::1] offsets, slope_lengths
+    cdef const float[:, ::1] single_offsets
+    cdef const float[::1] per_length, always
+    cdef const float[:, :, ::1] lowest, widest, shift, drift
+    cdef const float[:, :, :, ::1] pairs
+
+    def __init__(
+        self, int iteration, runs, vectors, slopes, offsets, slope_lengths, per_length, always,
+        bounds,
+    ):
+        self.iteration, self.runs, self.vectors = iteration, runs, vectors
+        self.slopes, self.offsets, self.slope_lengths = slopes, offsets, slope_lengths
+        self.single_offsets = offsets.astype(np.float32)
+        self.per_length, self.always = per_length, always
+        self.bounded = bounds is not None
+        if bounds is not None:
+            self.lowest, self.widest, self.shift = bounds.lowest, bounds.widest, bounds.shift
+            self.drift, self.pairs, self.forgotten = bounds.drift, bounds.pairs, bounds.forgotten
+
+
+def products(const float[:, :] rows, const float[:, ::1] vectors):
     """`ulr.refine.scoring.LinearScorer.products`; vectors are a multiple of ULR_VECTORS."""
-    cdef index n = rows.shape[0] if places is None else places.shape[0]
-    cdef index n_vectors = vectors.shape[0], n_dims = rows.shape[1], j, k, c, r
+    cdef index n = rows.shape[0], n_vectors = vectors.shape[0]
     products_array = np.empty((n_vectors, n), dtype=np.float32)
     cdef float[:, ::1] products = products_array
-    cdef float dots[ULR_ROWS * ULR_VECTORS]
-    cdef const float *some[ULR_ROWS]
-    cdef bint picked = places is not None
     with nogil:
-        j = 0
-        while j < n:
-            for r in range(ULR_ROWS):
-                c = min(j + r, n - 1)  # the last row again where there are no more
-                some[r] = &rows[places[c] if picked else c, 0]
-            k = 0
-            while k < n_vectors:
-                ulr_dots(some, &vectors[k, 0], n_dims, dots)
-                for r in range(min(<index>ULR_ROWS, n - j)):
-                    for c in range(ULR_VECTORS):
-                        products[k + c, j + r] = dots[r * ULR_VECTORS + c]
-                k += ULR_VECTORS
-            j += ULR_ROWS
+        _products(rows, NULL, 0, n, &vectors[0, 0], n_vectors, &products[0, 0], n, NULL)
     return products_array
+
+
+cdef void _products(
+    const real[:, :] rows, const index *numbers, index start, index n, const float *vectors,
+    index n_vectors, float *products, index stride, float *singles,
+) noexcept nogil:
+    """Of some rows, those numbered from `start` on; `singles` has room for three in float32."""
+    cdef index n_dims = rows.shape[1], j = 0, k, c, r, d, place
+    cdef float dots[ULR_ROWS * ULR_VECTORS]
+    cdef const float *some[ULR_ROWS * 2]
+    cdef const real *row
+    while j < n:
+        for r in range(ULR_ROWS * 2):
+            c = min(j + r, n - 1)  # the last row again where there are no more
+            place = numbers[c] - start if numbers != NULL else c
+            if real is float:
+                some[r] = &rows[place, 0]
+            else:
+                some[r] = singles + r % ULR_ROWS * n_dims
+                if r < ULR_ROWS:
+                    row = &rows[place, 0]
+                    for d in range(n_dims):
+                        singles[r * n_dims + d] = <float>row[d]
+        k = 0
+        while k < n_vectors:
+            ulr_dots(some, some + ULR_ROWS, vectors + k * n_dims, n_dims, dots)
+            for r in range(min(<index>ULR_ROWS, n - j)):
+                for c in range(ULR_VECTORS):
+                    products[(k + c) * stride + j + r] = dots[r * ULR_VECTORS + c]
+            k += ULR_VECTORS
+        j += ULR_ROWS
 
 
 def scores(
@@ -106,16 +184,58 @@ def scores(
     return unsure_array[:n_unsure]
 
 
+def add_to_trail(
+    const double[:, :, ::1] slopes,
+    const double[:, ::1] offsets,
+    const double[::1] middle,
+    const index[::1] runs,
+    index place,
+    double[:, :, :, ::1] trail,
+    double[:, :, ::1] levels,
+    double[:, :, :, ::1] products,
+):
+    """`ulr.refine.trail.Trail.add`; products may be None. The largest product."""
+    cdef index n = slopes.shape[1], n_dims = slopes.shape[2], k, run, a, c, d
+    cdef double largest = 0.0, common
+    cdef bint in_pairs = products is not None
+    cdef double *own
+    with nogil:
+        for k in range(runs.shape[0]):
+            run = runs[k]
+            own = &trail[run, place, 0, 0]
+            for d in range(n_dims):
+                common = 0.0
+                for c in range(n):
+                    common += slopes[k, c, d]
+                common /= n
+                for c in range(n):
+                    own[c * n_dims + d] = slopes[k, c, d] - common
+            for c in range(n):
+                levels[run, place, c] = offsets[k, c] - ulr_dot_double(
+                    &slopes[k, c, 0], &middle[0], n_dims
+                )
+                if in_pairs:
+                    for a in range(c + 1):
+                        products[run, place, c, a] = products[run, place, a, c] = ulr_dot_double(
+                            own + c * n_dims, own + a * n_dims, n_dims
+                        )
+                    largest = max(largest, products[run, place, c, c])
+    return largest
+
+
 def bounds(
     const double[:, :, ::1] levels,
-    const double[:, :, :, ::1] since,
+    const double[:, :, :, ::1] trail,
     const double[:, :, :, ::1] products,
+    const index[::1] runs,
+    index n_passes,
+    const double[:, :, :, ::1] since,
     double slack,
     double widening,
 ):
     """`ulr.refine.trail.Trail.bounds` of runs that compare their centroids in pairs."""
-    cdef index n_passes = levels.shape[0], n_runs = levels.shape[1], n = levels.shape[2]
-    cdef index run, p, c, a, last = n_passes - 1
+    cdef index n_runs = runs.shape[0], n = levels.shape[2], n_dims = trail.shape[3]
+    cdef index k, run, p, c, a, last = n_passes - 1
     tables = [np.empty((n_runs, n_passes, n), dtype=np.float32) for _ in range(3)]
     pairs_array = np.empty((n_runs, n_passes, n, n), dtype=np.float32)
     cdef float[:, :, ::1] shift = tables[0], lowest = tables[1], widest = tables[2]
@@ -123,190 +243,269 @@ def bounds(
     changes_array = np.empty((n, n))  # products of the changes of two slopes
     cdef double[:, ::1] changes = changes_array
     cdef double least, next_least, moved, far, square
+    cdef bint has_since = since is not None
     with nogil:
-        for run in range(n_runs):
+        for k in range(n_runs):
+            run = runs[k]
             for p in range(n_passes):
                 least = next_least = ULR_FAR
                 for c in range(n):
-                    moved = levels[last, run, c] - levels[p, run, c]
-                    shift[run, p, c] = <float>moved
+                    moved = levels[run, last, c] - levels[run, p, c]
+                    shift[k, p, c] = <float>moved
                     if moved < least:
                         least, next_least = moved, least
                     elif moved < next_least:
                         next_least = moved
                 for a in range(n):
                     for c in range(n):
-                        changes[a, c] = products[p, run, a, c] + products[last, run, a, c]
-                        changes[a, c] -= since[p, run, a, c] + since[p, run, c, a]
+                        changes[a, c] = since[k, p, a, c] if has_since else ulr_dot_double(
+                            &trail[run, p, a, 0], &trail[run, last, c, 0], n_dims
+                        )
                 for a in range(n):
-                    moved = levels[last, run, a] - levels[p, run, a]
-                    lowest[run, p, a] = <float>((next_least if moved == least else least) - moved)
+                    for c in range(a + 1):
+                        changes[a, c] = changes[c, a] = (
+                            products[run, p, a, c] + products[run, last, a, c]
+                            - (changes[a, c] + changes[c, a])
+                        )
+                for a in range(n):
+                    moved = levels[run, last, a] - levels[run, p, a]
+                    lowest[k, p, a] = <float>((next_least if moved == least else least) - moved)
                     far = 0.0
                     for c in range(n):
                         square = changes[a, a] + changes[c, c] - 2.0 * changes[a, c]
                         moved = widening * sqrt((square if square > 0.0 else 0.0) + slack)
-                        pairs[run, p, a, c] = <float>moved
+                        pairs[k, p, a, c] = <float>moved
                         far = moved if moved > far else far
-                    widest[run, p, a] = <float>far
+                    widest[k, p, a] = <float>far
     return *tables, pairs_array
 
 
-def could_change(
-    const int[::1] predictions,
-    const float[:, ::1] distances,
-    float[::1] lead,
-    const int[::1] scored_at,
-    int[::1] lead_at,
-    index start,
-    index stop,
-    const float[::1] reach,
-    const float[::1] lengths,
-    float per_length,
-    float always,
-    const float[:, ::1] lowest,
-    const float[:, ::1] widest,
-    const float[:, ::1] shift,
-    const float[:, ::1] drift,
-    const float[:, :, ::1] pairs,
-    int forgotten,
-    int iteration,
-):
+def could_change(Documents memory, Target target, index k, index start, index stop):
     """`ulr.refine.memory.Memory.could_change`."""
     numbers_array = np.empty(stop - start, dtype=np.intp)
     cdef index[::1] numbers = numbers_array
-    cdef index n_centroids = distances.shape[1], i, c, n = 0
-    cdef int then, own
-    cdef float doubt, least, left, its_reach, own_drift
-    cdef const float *its_distances
-    cdef const float *its_shift
-    cdef const float *apart
-    cdef bint in_pairs = pairs is not None
+    cdef index n
     with nogil:
-        for i in range(start, stop):
-            own, then, its_reach = predictions[i], lead_at[i], reach[i]
-            doubt = 2 * (lengths[i] * per_length + always)
-            if widest[then, own] * its_reach - lowest[then, own] + doubt < lead[i]:
-                continue
-            then = scored_at[i]
-            its_distances, its_shift = &distances[i, 0], &shift[then, 0]
-            apart, own_drift = &pairs[then, own, 0] if in_pairs else &drift[then, 0], 0.0
-            if not in_pairs:
-                own_drift = apart[own]
-            least = ULR_FAR
-            for c in range(n_centroids):
-                left = its_distances[c] + its_shift[c] - its_reach * (apart[c] + own_drift)
-                least = left if left < least and c != own else least
-            least -= its_distances[own] + its_shift[own]
-            if least <= doubt or lead[i] < 0 or then < forgotten:
-                numbers[n] = i
-                n += 1
-            else:
-                lead[i] = least
-                lead_at[i] = iteration
+        n = _could_change(memory, target, k, start, stop, &numbers[0])
     return numbers_array[:n]
 
 
+cdef index _could_change(
+    Documents memory, Target target, index k, index start, index stop, index *numbers
+) noexcept nogil:
+    cdef index n_centroids = memory.distances.shape[2], run = target.runs[k], i, c, n = 0
+    cdef const int *predictions = &memory.predictions[run, 0]
+    cdef const int *scored_at = &memory.scored_at[run, 0]
+    cdef int *lead_at = &memory.lead_at[run, 0]
+    cdef float *lead = &memory.lead[run, 0]
+    cdef const float *reach = &memory.reach[0]
+    cdef const float *lengths = &memory.lengths[0]
+    cdef const float *lowest = &target.lowest[k, 0, 0]
+    cdef const float *widest = &target.widest[k, 0, 0]
+    cdef bint in_pairs = target.pairs is not None
+    cdef float per_length = 2 * target.per_length[k], always = 2 * target.always[k]
+    cdef float doubt, least, left, its_reach, own_drift = 0.0
+    cdef const float *distances
+    cdef const float *shift
+    cdef const float *apart
+    cdef int then, own
+    for i in range(start, stop):
+        own, then, its_reach = predictions[i], lead_at[i], reach[i]
+        doubt = lengths[i] * per_length + always
+        c = then * n_centroids + own
+        if widest[c] * its_reach - lowest[c] + doubt < lead[i]:
+            continue
+        then = scored_at[i]
+        distances, shift = &memory.distances[run, i, 0], &target.shift[k, then, 0]
+        apart = &target.pairs[k, then, own, 0] if in_pairs else &target.drift[k, then, 0]
+        if not in_pairs:
+            own_drift = apart[own]
+        least = ULR_FAR
+        for c in range(n_centroids):
+            left = distances[c] + shift[c] - its_reach * (apart[c] + own_drift)
+            least = left if left < least and c != own else least
+        least -= distances[own] + shift[own]
+        if least <= doubt or lead[i] < 0 or then < target.forgotten:
+            numbers[n] = i
+            n += 1
+        else:
+            lead[i] = least
+            lead_at[i] = target.iteration
+    return n
+
+
 def settle(
-    int[::1] predictions,
-    float[:, ::1] distances,
-    float[::1] lead,
-    int[::1] scored_at,
-    int[::1] lead_at,
-    const unsigned char[::1] free,
+    Documents memory,
+    Target target,
+    index k,
     const index[::1] numbers,
-    index start,
     float[:, ::1] products,
     const real[:, :] rows,
-    const index[::1] places,
-    const float[::1] lengths,
-    const double[::1] squares,
-    bint unit,
-    const double[:, ::1] slopes,
-    const double[::1] offsets,
-    float per_length,
-    float always,
-    double close,
-    bint zero_stays,
-    float never,
-    float look_again,
-    int iteration,
     double[:, ::1] sums,
     double[::1] counts,
 ):
     """`ulr.refine.memory.Memory.settle`; adds to sums and counts."""
-    cdef index n_centroids = products.shape[0], n = products.shape[1], n_dims = rows.shape[1]
-    cdef index first = 0, size, i, j, k, c, moved = 0
-    cdef bint picked = numbers is not None, some_known = free is not None
-    cdef bint of_block = places is not None, doubtful
-    cdef int own
-    cdef float its_lead
-    cdef double scale
+    cdef index n = products.shape[1], first = 0, moved = 0
+    compared_array = np.empty(products.shape[0])
+    cdef double[::1] compared = compared_array
+    with nogil:
+        while first < n:
+            moved += _settle(
+                memory, target, k, &numbers[first], min(<index>ULR_DOCUMENTS, n - first),
+                &products[0, first], n, rows, first, -1,
+                &sums[0, 0], &counts[0], &compared[0],
+            )
+            first += ULR_DOCUMENTS
+    return moved
+
+
+cdef index _settle(
+    Documents memory, Target target, index k, const index *numbers, index n, float *products,
+    index stride, const real[:, :] rows, index first, index start, double *sums, double *counts,
+    double *compared,
+) noexcept nogil:
+    """Of at most ULR_DOCUMENTS; their rows are from `first` on, or else numbered from `start`."""
+    cdef index n_centroids = memory.distances.shape[2], n_dims = rows.shape[1]
+    cdef index run = target.runs[k], i, j, c, moved = 0
+    cdef bint some_known = memory.free is not None, unit = memory.scale is not None, doubtful
+    cdef int *predictions = &memory.predictions[run, 0]
+    cdef float per_length = target.per_length[k], always = target.always[k], its_lead
+    cdef double scale, length
+    cdef int own, before
     cdef const real *row
+    cdef float *distances
     cdef int nearest[ULR_DOCUMENTS]
     cdef float leads[ULR_DOCUMENTS]
-    offsets_array, work_array = np.asarray(offsets).astype(np.float32), np.empty(2 * n_centroids)
-    cdef const float[::1] single_offsets = offsets_array
-    cdef double[::1] work = work_array
-    with nogil:
+    ulr_two_nearest(products, stride, &target.single_offsets[k, 0], n_centroids, n, nearest, leads)
+    for j in range(n):
+        i, own, its_lead = numbers[j], nearest[j], leads[j]
+        distances, before = &memory.distances[run, i, 0], predictions[i]
         for c in range(n_centroids):
-            work[c] = sqrt(_dot(&slopes[c, 0], &slopes[c, 0], n_dims))
-        while first < n:
-            size = min(<index>ULR_DOCUMENTS, n - first)
-            ulr_two_nearest(
-                &products[0, first], n, &single_offsets[0], n_centroids, size, nearest, leads
-            )
-            for k in range(size):
-                j = first + k
-                i = numbers[j] if picked else start + j
-                for c in range(n_centroids):
-                    distances[i, c] = products[c, j]
-                own, its_lead = nearest[k], leads[k]
-                scored_at[i] = iteration
-                lead_at[i] = iteration
-                if some_known and not free[i]:
-                    lead[i] = never
-                    continue
-                doubtful = its_lead <= lengths[i] * per_length + always
-                if zero_stays and lengths[i] == 0.0:
-                    its_lead = never
-                elif doubtful:
-                    its_lead = look_again
-                lead[i] = its_lead
-                if own == predictions[i] and not doubtful:
-                    continue
-                row = &rows[places[j] if of_block else j, 0]
-                scale = 1.0 / sqrt(squares[i]) if unit and squares[i] > 0.0 else 1.0
-                if doubtful:
-                    own = _first_nearest(
-                        row, scale, scale * sqrt(squares[i]), &slopes[0, 0], &offsets[0],
-                        n_centroids, n_dims, close, &work[0], &work[n_centroids],
-                    )
-                    if own == predictions[i]:
-                        continue
-                moved += 1
-                _add(&sums[own, 0], row, scale, n_dims)
-                counts[own] += 1.0
-                if predictions[i] >= 0:
-                    _add(&sums[predictions[i], 0], row, -scale, n_dims)
-                    counts[predictions[i]] -= 1.0
-                predictions[i] = own
-            first += size
+            distances[c] = products[c * stride + j]
+        memory.scored_at[run, i] = memory.lead_at[run, i] = target.iteration
+        if some_known and not memory.free[i]:
+            memory.lead[run, i] = memory.never
+            continue
+        doubtful = its_lead <= memory.lengths[i] * per_length + always
+        if memory.zero_stays and memory.lengths[i] == 0.0:
+            its_lead = memory.never
+        elif doubtful:
+            its_lead = memory.look_again
+        memory.lead[run, i] = its_lead
+        if own == before and not doubtful:
+            continue
+        row = &rows[first + j if start < 0 else i - start, 0]
+        length = sqrt(memory.squares[i])
+        scale = 1.0 / length if unit and length > 0.0 else 1.0
+        if doubtful:
+            own = _first_nearest(target, k, row, scale, scale * length, memory.close, compared)
+            if own == before:
+                continue
+        moved += 1
+        _add(sums + own * n_dims, row, scale, n_dims)
+        counts[own] += 1.0
+        if before >= 0:
+            _add(sums + before * n_dims, row, -scale, n_dims)
+            counts[before] -= 1.0
+        predictions[i] = own
     return moved
 
 
 cdef int _first_nearest(
-    const real *row, double scale, double length, const double *slopes, const double *offsets,
-    index n_centroids, index n_dims, double close, const double *slope_lengths, double *compared,
+    Target target, index k, const real *row, double scale, double length, double close,
+    double *compared,
 ) noexcept nogil:
-    cdef index c
-    cdef double least = 0.0
+    cdef index n_centroids = target.slopes.shape[1], n_dims = target.slopes.shape[2], c
+    cdef double least = 0.0, equal
     for c in range(n_centroids):
-        compared[c] = offsets[c] - scale * _dot(row, slopes + c * n_dims, n_dims)
+        compared[c] = target.offsets[k, c] - scale * _dot(row, &target.slopes[k, c, 0], n_dims)
         least = compared[c] if c == 0 or compared[c] < least else least
     for c in range(n_centroids):
-        if compared[c] <= least + close * (length * slope_lengths[c] + fabs(offsets[c])):
+        equal = length * target.slope_lengths[k, c] + fabs(target.offsets[k, c])
+        if compared[c] <= least + close * equal:
             return <int>c
     return 0
+
+
+def advance(
+    Documents memory,
+    Target target,
+    const real[:, :] rows,
+    index start,
+    const float[:, ::1] middle,
+    double middle_square,
+    double[:, :, ::1] sums,
+    double[:, ::1] counts,
+    index[::1] moved,
+    index[::1] scored,
+):
+    """`ulr.refine.linear.SharedPasses._by_products`, for the rows from number `start` on.
+
+    Goes through few documents at a time, finds those that could change in each run, and decides
+    about these, while their rows are in the cache. Adds to sums, counts, moved and scored. The
+    first of four vectors may be the middle, if it is to be measured how far it is.
+    """
+    cdef index n_runs = target.runs.shape[0], n = rows.shape[0], n_dims = rows.shape[1]
+    cdef index n_vectors = target.vectors.shape[1], first = 0, size, k, j, c, m
+    cdef index most = ULR_DOCUMENTS if n_runs == 1 else FEW_DOCUMENTS
+    cdef bint unit = memory.scale is not None, is_measured = middle is not None
+    cdef index numbers[ULR_DOCUMENTS]
+    products_array = np.empty(max(n_vectors, ULR_VECTORS) * ULR_DOCUMENTS, dtype=np.float32)
+    singles_array = np.empty(ULR_ROWS * n_dims if real is double else 1, dtype=np.float32)
+    compared_array = np.empty(n_vectors)
+    cdef float[::1] products = products_array, singles = singles_array
+    cdef double[::1] compared = compared_array
+    with nogil:
+        while first < n:
+            size = min(most, n - first)
+            if is_measured:
+                for j in range(size):
+                    numbers[j] = start + first + j
+                _products(
+                    rows, numbers, start, size, &middle[0, 0], ULR_VECTORS, &products[0], most,
+                    &singles[0],
+                )
+                for j in range(size):
+                    _reach(memory, numbers[j], products[j], middle_square, n_dims)
+            for k in range(n_runs):
+                if target.bounded:
+                    m = _could_change(
+                        memory, target, k, start + first, start + first + size, numbers
+                    )
+                else:
+                    m = size
+                    for j in range(size):
+                        numbers[j] = start + first + j
+                if m == 0:
+                    continue
+                _products(
+                    rows, numbers, start, m, &target.vectors[k, 0, 0], n_vectors, &products[0],
+                    most, &singles[0],
+                )
+                if unit:
+                    for c in range(target.slopes.shape[1]):
+                        for j in range(m):
+                            products[c * most + j] *= memory.scale[numbers[j]]
+                moved[k] += _settle(
+                    memory, target, k, numbers, m, &products[0], most, rows, 0, start,
+                    &sums[k, 0, 0], &counts[k, 0], &compared[0],
+                )
+                scored[k] += m
+            first += size
+
+
+cdef void _reach(
+    Documents memory, index i, double product, double square, index n_dims
+) noexcept nogil:
+    """`ulr.refine.memory.Memory.measure`."""
+    cdef double rounding = 1.0 / (1 << 24), length = memory.lengths[i], doubt, squared
+    if memory.scale is not None:
+        product *= memory.scale[i]
+    doubt = 4 * (n_dims + 32) * rounding * length * (length + sqrt(square))
+    squared = length * length - 2.0 * product + square
+    memory.reach[i] = <float>(
+        sqrt((squared if squared > 0.0 else 0.0) + doubt) * (1.0 + 4 * rounding)
+    )
 
 
 def squares(const real[:, :] rows):
@@ -320,30 +519,22 @@ def squares(const real[:, :] rows):
     return squares_array
 
 
-cdef void _add(double *total, const real *row, double weight, index n) noexcept nogil:
-    cdef index d
-    for d in range(n):
-        total[d] += weight * row[d]
+cdef inline void _add(double *total, const real *row, double weight, index n) noexcept nogil:
+    if real is float:
+        ulr_add_single(total, row, weight, n)
+    else:
+        ulr_add_double(total, row, weight, n)
 
 
-cdef double _dot(const real *row, const double *other, index n) noexcept nogil:
-    # Eight sums side by side, which a processor works on at the same time.
-    cdef double part[8]
-    cdef double total = 0.0
-    cdef index d, k
-    for k in range(8):
-        part[k] = 0.0
-    for d in range(0, n - 7, 8):
-        for k in range(8):
-            part[k] += row[d + k] * other[d + k]
-    for d in range(n - n % 8, n):
-        total += row[d] * other[d]
-    for k in range(8):
-        total += part[k]
-    return total
+cdef inline double _dot(const real *row, const double *other, index n) noexcept nogil:
+    if real is float:
+        return ulr_dot_single(row, other, n)
+    else:
+        return ulr_dot_double(row, other, n)
 
 
 cdef double _square(const real *row, index n) noexcept nogil:
+    # Eight sums side by side, which a processor works on at the same time.
     cdef double part[8]
     cdef double total = 0.0
     cdef index d, k

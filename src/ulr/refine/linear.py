@@ -14,57 +14,32 @@ few labels the length of the difference of two changes takes the place of the su
 Scores come from `ulr.refine.scoring`, so every label is the one that `PlainPasser` gives. Cluster
 sums are float64 and touched only for documents that move; the objective follows from the sums.
 
-Several runs of centroids, of several sets of labels, can go over the same documents together: a
-document is scored for all of them, by one matrix product, as soon as its label could change in one.
+Several runs of centroids, of several sets of labels, can go over the same documents together, so
+that these need be fetched from memory once for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.refine import loops
 from ulr.refine.assign import Assignment
-from ulr.refine.distances import Float, LinearForm
-from ulr.refine.memory import Memory, Outcome
-from ulr.refine.points import Some
-from ulr.refine.scoring import ROUNDING, Doubt, LinearScorer, Rows, Single, doubts
-from ulr.refine.threads import Result
-from ulr.refine.trail import Bounds, Trail
+from ulr.refine.distances import Float
+from ulr.refine.memory import Memory, Target
+from ulr.refine.points import is_side_by_side, side_by_side
+from ulr.refine.scoring import ALIGNED, LinearScorer, Raw, Rows, Single, doubts
+from ulr.refine.trail import Trail
 
-_MOST = 0.6  # share of the documents from which on picking them out does not pay
 # Distances to look at in one go, and rows to look at and to pick out, that stay in the cache.
 _LOOKED_AT, _LOOKED_AT_ROWS, _PICKED_ROWS = 1 << 20, 1 << 15, 1 << 12
 # Handing work from thread to thread pays from so many rows looked at, one scored being many.
 _WORTH_THREADS, _SCORED_TO_LOOKED_AT = 1 << 17, 32
-
-
-class Middle:
-    """A vector in the middle of the documents, and how far each document is from it.
-
-    Attributes
-    ----------
-    vector
-        (n_dims,).
-    reach
-        (n_rows,) distance of the points to it, rounded up.
-    """
-
-    def __init__(self, scorer: LinearScorer) -> None:
-        self._scorer = scorer
-        self.vector = np.zeros(scorer.points.n_dims)
-        self.reach = np.empty(scorer.points.n_rows, dtype=np.float32)
-
-    def measure(self, rows: Rows, products: Single) -> None:
-        """Take in the products of some documents with the vector."""
-        square = float(self.vector @ self.vector)
-        lengths = self._scorer.lengths[rows].astype(np.float64)
-        doubt = 4 * (len(self.vector) + 32) * ROUNDING * lengths * (lengths + square**0.5)
-        squares = lengths * lengths - 2.0 * products + square
-        self.reach[rows] = np.sqrt(np.maximum(squares, 0.0) + doubt) * (1 + 4 * ROUNDING)
+_FEW_CENTROIDS = 24  # up to which a BLAS, which copies the rows first, is slower
 
 
 class LinearPasser:
@@ -88,6 +63,24 @@ class LinearPasser:
         return self._passes.assign(centroids[None])[0]
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What a pass did to some documents.
+
+    Attributes
+    ----------
+    sums, counts
+        (n_runs, n_centroids, n_dims) and (n_runs, n_centroids): to be added to the clusters'.
+    moved, scored
+        (n_runs,) how many documents changed their label, and how many were scored.
+    """
+
+    sums: Float
+    counts: Float
+    moved: NDArray[np.intp]
+    scored: NDArray[np.intp]
+
+
 class SharedPasses:
     """Does passes for several runs of equally many centroids at the same time; as `LinearPasser`.
 
@@ -107,132 +100,174 @@ class SharedPasses:
         self._scorer, self._points = scorer, scorer.points
         self._n_free = int((known < 0).sum())
         self._square_sum = float(scorer.squares[known < 0].sum())
-        self._memories = [Memory(scorer, known, n_centroids) for _ in range(n_runs)]
+        self._memory = Memory(scorer, known, n_runs, n_centroids)
+        self._trail = Trail(n_runs, n_centroids, self._points.n_dims)
+        self._middle = np.zeros(self._points.n_dims)  # of the documents, after the first pass
+        self._iteration = -1
+        self._scored = 0  # documents, in the last pass
+        # Of the runs that go on.
+        self._runs = np.arange(n_runs)
         self._sums = np.zeros((n_runs, n_centroids, self._points.n_dims))
         self._counts = np.zeros((n_runs, n_centroids))
         self._per_length, self._always = np.zeros(n_runs), np.zeros(n_runs)
-        self._middle = Middle(scorer)
-        self._trail = Trail(n_runs, n_centroids, self._points.n_dims)
-        self._iteration = -1
-        self._scored = 0  # documents, in the last pass
 
-    def keep(self, runs: Sequence[int]) -> None:
+    def keep(self, places: Sequence[int]) -> None:
         """Go on with some of the runs only."""
-        self._memories = [self._memories[run] for run in runs]
-        for name in ("_sums", "_counts", "_per_length", "_always"):
-            setattr(self, name, getattr(self, name)[runs])
-        self._trail.keep(runs)
+        for name in ("_runs", "_sums", "_counts", "_per_length", "_always"):
+            setattr(self, name, getattr(self, name)[places])
 
     def assign(self, centroids: Float) -> list[Assignment]:
         """Give every document its nearest centroid in every run, (n_runs, n_centroids, n_dims)."""
         self._iteration += 1
-        runs = self._aim(centroids)
-        flat = self._slopes.reshape(-1, self._points.n_dims)
-        if self._iteration == 1:
-            flat = np.concatenate([flat, self._middle.vector[None]])
-        vectors = flat.astype(np.float32)
-
-        def work(rows: Rows, some: Some) -> tuple[list[Outcome], int]:
-            products, some = self._scorer.products(some, rows, vectors)
-            if self._iteration == 1:
-                self._middle.measure(rows, products[-1])
-            return self._settle(runs, rows, some, products), len(some)
-
-        changed, scored = [0] * len(runs), 0
-        for outcomes, n in self._map(work, runs):
-            scored += n
-            for i, outcome in enumerate(outcomes):
-                self._sums[i] += outcome.sums
-                self._counts[i] += outcome.counts
-                changed[i] += outcome.moved
-        self._scored = scored
+        target = self._aim(centroids)
+        changed = np.zeros(len(target.runs), dtype=np.intp)
+        scored = np.zeros(len(target.runs), dtype=np.intp)
+        for part in self._parts(target):
+            self._sums += part.sums
+            self._counts += part.counts
+            changed += part.moved
+            scored += part.scored
+        self._scored = int(scored.sum())
         if self._iteration == 0:
-            changed = [0] * len(runs)
-            self._middle.vector = self._sums[0].sum(axis=0) / max(1, self._n_free)
-        totals, skipped = self._totals().tolist(), self._points.n_rows - scored
+            changed[:] = 0
+            self._middle = self._sums[0].sum(axis=0) / max(1, self._n_free)
+        totals, skipped = self._totals(target), self._points.n_rows - scored
         return [
-            Assignment(
-                run.memory.predictions, self._sums[i], self._counts[i], totals[i], changed[i],
-                skipped,
+            Assignment(self._memory.predictions[run], *of_run)
+            for run, *of_run in zip(
+                target.runs, self._sums, self._counts, totals.tolist(), changed.tolist(),
+                skipped.tolist(), strict=True,
             )
-            for i, run in enumerate(runs)
         ]  # fmt: skip
 
-    def _aim(self, centroids: Float) -> list[_Run]:
+    def _aim(self, centroids: Float) -> Target:
         """Make ready for the centroids of a pass."""
         form = self._scorer.form(centroids.reshape(-1, centroids.shape[2]))
-        self._slopes = form.slopes.reshape(centroids.shape)
-        self._offsets = form.offsets.reshape(centroids.shape[:2])
-        self._trail.add(self._slopes, self._offsets, self._middle.vector)
+        slopes = form.slopes.reshape(centroids.shape)
+        offsets = form.offsets.reshape(centroids.shape[:2])
+        self._trail.add(self._runs, slopes, offsets, self._middle)
         # Distances that are remembered may be of any pass so far.
-        per_length, always = doubts(self._slopes, self._offsets)
+        per_length, always = doubts(slopes, offsets)
         self._per_length = np.maximum(self._per_length, per_length)
         self._always = np.maximum(self._always, always)
-        bounds = self._trail.bounds() if self._iteration > 1 else [None] * len(centroids)
-        forms = map(LinearForm, self._slopes, self._offsets)
-        about = map(Doubt, self._per_length.tolist(), self._always.tolist())
-        return list(map(_Run, self._memories, forms, about, bounds))
-
-    def _map(self, work: Callable[[Rows, Some], Result], runs: Sequence[_Run]) -> Iterator[Result]:
-        """`work` on the documents that could change."""
-        points = self._points
-        if self._iteration <= 1:
+        return Target(
+            self._iteration,
+            self._runs,
+            slopes,
+            offsets,
+            self._per_length.astype(np.float32),
+            self._always.astype(np.float32),
             # Nothing is known in the first pass, and next to nothing holds after the first update.
-            yield from points.map_rows(lambda rows, raw: work(rows, Some(raw)))
+            self._trail.bounds(self._runs) if self._iteration > 1 else None,
+        )
+
+    def _parts(self, target: Target) -> Iterator[_Part]:
+        """Do the pass; the outcomes for the documents part by part."""
+        points, memory = self._points, self._memory
+
+        def work(rows: slice, raw: Raw) -> _Part:
+            part = _Part(
+                np.zeros(target.slopes.shape),
+                np.zeros(target.offsets.shape),
+                np.zeros(len(target.runs), dtype=np.intp),
+                np.zeros(len(target.runs), dtype=np.intp),
+            )
+            if self._is_compiled_for(target, raw):
+                self._advance(target, rows, raw, part)
+            elif target.bounds is None:
+                self._score_all(target, rows, side_by_side(raw), part)
+            else:
+                self._score_some(target, rows, raw, part)
+            return part
+
+        if target.bounds is None:
+            yield from points.map_rows(work)
             return
-
-        def could_change(rows: slice) -> NDArray[np.intp]:
-            if len(runs) == 1:
-                return runs[0].could_change(rows, self._middle.reach)
-            could = np.zeros(rows.stop - rows.start, dtype=bool)
-            for run in runs:
-                could[run.could_change(rows, self._middle.reach) - rows.start] = True
-            return np.flatnonzero(could) + rows.start
-
-        looked_at = max(1, min(_LOOKED_AT_ROWS, _LOOKED_AT // self._sums.shape[1]))
-        little = points.n_rows + _SCORED_TO_LOOKED_AT * self._scored < _WORTH_THREADS
+        looks = points.n_rows * len(target.runs)
+        little = looks + _SCORED_TO_LOOKED_AT * self._scored < _WORTH_THREADS
+        if points.is_streamed:
+            everywhere = range(len(target.runs))
+            blocks = [
+                rows
+                for rows in points.blocks
+                if any(len(memory.could_change(target, place, rows)) for place in everywhere)
+            ]
+        else:
+            size = points.n_rows if little else -(-points.n_rows // 2)
+            most = max(1, _LOOKED_AT // self._sums.shape[1])
+            blocks = points.slices(min(size, _LOOKED_AT_ROWS, most))
         with points.by_one_thread() if little else nullcontext():
-            yield from points.map_some(work, could_change, looked_at, _PICKED_ROWS, _MOST)
+            yield from points.map_rows(work, blocks)
 
-    def _settle(
-        self, runs: Sequence[_Run], rows: Rows, some: Some, products: Single
-    ) -> list[Outcome]:
-        """Decide about some documents in every run, by their products with all slopes."""
-        outcomes: list[Outcome] = []
-        n_centroids = self._sums.shape[1]
-        for i, run in enumerate(runs):
-            # At first all runs will put most documents into the same clusters. So a run begins
-            # where the one before it has got to, and only what it does otherwise is summed up.
-            like = outcomes[-1] if self._iteration == 0 and i > 0 else None
-            if like is not None:
-                run.memory.predictions[rows] = runs[i - 1].memory.predictions[rows]
-            own = products[i * n_centroids : (i + 1) * n_centroids]
-            outcome = run.memory.settle(run.form, run.doubt, self._iteration, rows, some, own)
-            if like is not None:
-                outcome.sums[...] += like.sums
-                outcome.counts[...] += like.counts
-            outcomes.append(outcome)
-        return outcomes
+    def _is_compiled_for(self, target: Target, raw: Raw) -> bool:
+        """Whether the compiled loops do all at once, and are faster than a BLAS."""
+        if not (loops.compiled and loops.compiled.HAS_PRODUCTS and is_side_by_side(raw)):
+            return False
+        # Sets of labels have many of them in common at first, which are multiplied only once.
+        in_common = self._iteration == 0 and len(target.runs) > 1
+        return target.slopes.shape[1] <= _FEW_CENTROIDS and not in_common
 
-    def _totals(self) -> Float:
+    def _advance(self, target: Target, rows: slice, raw: Raw, part: _Part) -> None:
+        assert loops.compiled is not None
+        middle = None
+        if self._iteration == 1:
+            middle = np.zeros((ALIGNED, len(self._middle)), dtype=np.float32)
+            middle[0] = self._middle
+        loops.compiled.advance(
+            self._memory.compiled, target.compiled, raw, rows.start, middle,
+            self._middle @ self._middle, part.sums, part.counts, part.moved, part.scored,
+        )  # fmt: skip
+
+    def _score_all(self, target: Target, rows: slice, raw: Raw, part: _Part) -> None:
+        """Score all of some documents for all runs by one product, and decide about them."""
+        n_runs, n_centroids, n_dims = target.slopes.shape
+        flat, memory = target.vectors[:, :n_centroids].reshape(-1, n_dims), self._memory
+        vectors, places = _distinct(flat) if self._iteration == 0 else (flat, np.arange(len(flat)))
+        if self._iteration == 1:
+            vectors = np.concatenate([vectors, self._middle.astype(np.float32)[None]])
+        products = self._scorer.products(raw, rows, vectors)
+        if self._iteration == 1:
+            memory.measure(self._middle, rows, products[-1])
+        part.scored[:] = len(raw)
+        for place, own in enumerate(places.reshape(n_runs, n_centroids)):
+            sums, counts = part.sums[place], part.counts[place]
+            if self._iteration == 0 and place > 0:
+                # At first all runs will put most documents into the same clusters. So a run begins
+                # where the one before it has got to, and only what it does otherwise is summed up.
+                run, before = target.runs[place], target.runs[place - 1]
+                memory.predictions[run, rows] = memory.predictions[before, rows]
+                sums[...], counts[...] = part.sums[place - 1], part.counts[place - 1]
+            part.moved[place] = memory.settle(
+                target, place, rows, raw, products[own], sums, counts
+            )
+
+    def _score_some(self, target: Target, rows: slice, raw: Raw, part: _Part) -> None:
+        """Score those of some documents that could change, and decide about them."""
+        n_centroids = target.slopes.shape[1]
+        size = min(_PICKED_ROWS, self._points.picked_rows)
+        for place in range(len(target.runs)):
+            numbers = self._memory.could_change(target, place, rows)
+            for start in range(0, len(numbers), size):
+                few = numbers[start : start + size]
+                own = side_by_side(raw.take(few - rows.start, axis=0))
+                vectors = target.vectors[place, :n_centroids]
+                part.moved[place] += self._memory.settle(
+                    target, place, few, own, self._scorer.products(own, few, vectors),
+                    part.sums[place], part.counts[place],
+                )  # fmt: skip
+            part.scored[place] = len(numbers)
+
+    def _totals(self, target: Target) -> Float:
         """The sum of the distances of the documents to their centroids, in every run."""
         distance = self._points.distance.name
-        pull = np.einsum("kcd,kcd->k", self._slopes, self._sums)
+        pull = np.einsum("kcd,kcd->k", target.slopes, self._sums)
         if distance == "l2":
-            return self._square_sum - pull + np.einsum("kc,kc->k", self._counts, self._offsets)
+            return self._square_sum - pull + np.einsum("kc,kc->k", self._counts, target.offsets)
         return (self._n_free if distance == "cosine" else 0.0) - pull
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """One run in one pass: its memory, its centroids, and how far they have gone."""
-
-    memory: Memory
-    form: LinearForm
-    doubt: Doubt
-    bounds: Bounds | None
-
-    def could_change(self, rows: slice, reach: Single) -> NDArray[np.intp]:
-        """The numbers of the documents whose label could be another one by now."""
-        assert self.bounds is not None
-        return self.memory.could_change(rows, self.bounds, reach, self.doubt)
+def _distinct(vectors: Single) -> tuple[Single, NDArray[np.intp]]:
+    """The different ones of some vectors, and the place of each among them."""
+    places: dict[bytes, int] = {}
+    own = np.array([places.setdefault(vector.tobytes(), len(places)) for vector in vectors])
+    return vectors[np.unique(own, return_index=True)[1]], own

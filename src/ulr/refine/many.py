@@ -17,7 +17,7 @@ from ulr.refine.distances import Float
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
 from ulr.refine.linear import SharedPasses
 from ulr.refine.loop import Loop, Problem, Settings
-from ulr.refine.points import Points, Some
+from ulr.refine.points import Points, side_by_side
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import LinearScorer, Raw, Scores
 from ulr.refine.survey import Survey
@@ -132,9 +132,10 @@ def _final_scores(scorer: LinearScorer, centroids: list[Float], n_rows: int) -> 
     vectors = np.concatenate([answer.form.slopes for answer in answers]).astype(np.float32)
 
     def work(rows: slice, raw: Raw) -> None:
-        products, some = scorer.products(Some(raw), rows, vectors)
+        raw = side_by_side(raw)
+        products = scorer.products(raw, rows, vectors)
         for answer, own in zip(answers, np.split(products, len(answers)), strict=True):
-            answer.take_in(some, rows, own)
+            answer.take_in(raw, rows, own)
 
     for _ in scorer.points.map_rows(work):
         pass

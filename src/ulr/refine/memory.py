@@ -7,6 +7,8 @@ These are the innermost loops. Where a compiler was at hand at installation they
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,30 +16,77 @@ from numpy.typing import NDArray
 from ulr.refine import loops
 from ulr.refine.assign import moved_counts, moved_sums
 from ulr.refine.distances import EQUAL, Float, LinearForm
-from ulr.refine.points import Some
-from ulr.refine.scoring import ALWAYS, NEVER, Doubt, LinearScorer, Rows, Single
+from ulr.refine.scoring import (
+    ALIGNED,
+    ALWAYS,
+    NEVER,
+    ROUNDING,
+    Doubt,
+    LinearScorer,
+    Raw,
+    Rows,
+    Single,
+)
 from ulr.refine.trail import Bounds
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What deciding about some documents did.
+class Target:
+    """The centroids of a pass in the runs that go on.
 
     Attributes
     ----------
-    sums, counts
-        (n_centroids, n_dims) and (n_centroids,): what is to be added to those of the clusters.
-    moved
-        How many documents changed their label.
+    iteration
+        The number of the pass.
+    runs
+        (n,) which runs go on.
+    slopes, offsets
+        (n, n_centroids, n_dims) and (n, n_centroids): their centroids in linear form.
+    per_length, always
+        (n,) the doubt about distances of this pass and of those before.
+    bounds
+        How far their centroids have gone; None where documents are to be scored anyway.
     """
 
-    sums: Float
-    counts: Float
-    moved: int
+    iteration: int
+    runs: NDArray[np.intp]
+    slopes: Float
+    offsets: Float
+    per_length: Single
+    always: Single
+    bounds: Bounds | None
+
+    @cached_property
+    def vectors(self) -> Single:
+        """The slopes, rounded; as many of each run as are multiplied together, zeros last."""
+        n_runs, n_centroids, n_dims = self.slopes.shape
+        lacking = -n_centroids % ALIGNED
+        vectors = np.empty((n_runs, n_centroids + lacking, n_dims), dtype=np.float32)
+        vectors[:, :n_centroids] = self.slopes
+        vectors[:, n_centroids:] = 0.0
+        return vectors
+
+    def form(self, place: int) -> LinearForm:
+        """The centroids of one of the runs."""
+        return LinearForm(self.slopes[place], self.offsets[place])
+
+    def doubt(self, place: int) -> Doubt:
+        """The doubt about distances in one of the runs."""
+        return Doubt(float(self.per_length[place]), float(self.always[place]))
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The same for the compiled loops."""
+        assert loops.compiled is not None
+        lengths = np.sqrt(np.einsum("kcd,kcd->kc", self.slopes, self.slopes))
+        return loops.compiled.Target(
+            self.iteration, self.runs, self.vectors, self.slopes, self.offsets, lengths,
+            self.per_length, self.always, self.bounds,
+        )  # fmt: skip
 
 
 class Memory:
-    """What one run of centroids remembers of every document.
+    """What some runs of centroids remember of every document.
 
     Parameters
     ----------
@@ -45,120 +94,142 @@ class Memory:
         The documents.
     known
         (n_rows,) the label of each document, -1 where it is not known.
-    n_centroids
-        How many centroids there are.
+    n_runs, n_centroids
+        How many runs there are, and centroids of each.
 
     Attributes
     ----------
     predictions
-        (n_rows,) the label; at first -1 where it is not known.
+        (n_runs, n_rows) the label; at first -1 where it is not known.
     """
 
-    def __init__(self, scorer: LinearScorer, known: NDArray[np.int32], n_centroids: int) -> None:
-        n = len(known)
+    def __init__(
+        self, scorer: LinearScorer, known: NDArray[np.int32], n_runs: int, n_centroids: int
+    ) -> None:
+        shape = (n_runs, len(known))
         self._scorer = scorer
         free = known < 0
         self._free = None if free.all() else free
-        self.predictions = known.copy()
+        self.predictions = np.tile(known, (n_runs, 1))
+        # How far every document is, at most, from the middle of all.
+        self._reach = np.empty(len(known), dtype=np.float32)
         # Distances when a document was last scored, and in which pass that was; by how much the
         # label is ahead of all others at least, and as of which pass.
-        self._distances = np.empty((n, n_centroids), dtype=np.float32)
-        self._scored_at = np.empty(n, dtype=np.int32)
-        self._lead = np.empty(n, dtype=np.float32)
-        self._lead_at = np.empty(n, dtype=np.int32)
+        self._distances = np.empty((*shape, n_centroids), dtype=np.float32)
+        self._scored_at = np.empty(shape, dtype=np.int32)
+        self._lead = np.empty(shape, dtype=np.float32)
+        self._lead_at = np.empty(shape, dtype=np.int32)
+        # What cannot change need never be looked at again: known documents, and zero ones where
+        # they are always equally far from everything.
+        self._zero_stays = scorer.has_zero and scorer.points.distance.name != "l2"
 
-    def could_change(
-        self, rows: slice, bounds: Bounds, reach: Single, doubt: Doubt
-    ) -> NDArray[np.intp]:
+    @cached_property
+    def compiled(self) -> Any:
+        """The same for the compiled loops."""
+        assert loops.compiled is not None
+        free = None if self._free is None else self._free.view(np.uint8)
+        return loops.compiled.Documents(
+            self.predictions, self._distances, self._lead, self._scored_at, self._lead_at, free,
+            self._scorer.lengths, self._scorer.scale, self._scorer.squares, self._reach,
+            self._zero_stays, NEVER, ALWAYS, EQUAL,
+        )  # fmt: skip
+
+    def measure(self, middle: Float, rows: Rows, products: Single) -> None:
+        """Remember how far some documents are from the middle, by their products with it."""
+        square, lengths = float(middle @ middle), self._scorer.lengths[rows].astype(np.float64)
+        doubt = 4 * (len(middle) + 32) * ROUNDING * lengths * (lengths + square**0.5)
+        squares = lengths * lengths - 2.0 * products + square
+        self._reach[rows] = np.sqrt(np.maximum(squares, 0.0) + doubt) * (1 + 4 * ROUNDING)
+
+    def could_change(self, target: Target, place: int, rows: slice) -> NDArray[np.intp]:
         """The numbers of the documents whose label could be another one by now.
 
         Parameters
         ----------
+        target, place
+            The centroids, and which of their runs.
         rows
             The documents to look at.
-        bounds
-            How far the centroids have gone.
-        reach
-            (n_rows,) how far every document is from the middle.
-        doubt
-            About distances.
         """
-        lengths, at = self._scorer.lengths, len(bounds.shift) - 1
         if loops.compiled:
             return loops.compiled.could_change(
-                self.predictions, self._distances, self._lead, self._scored_at, self._lead_at,
-                rows.start, rows.stop, reach, lengths, doubt.per_length, doubt.always,
-                bounds.lowest, bounds.widest, bounds.shift, bounds.drift, bounds.pairs,
-                bounds.forgotten, at,
-            )  # fmt: skip
-        lead = self._lead[rows]
-        place = self._lead_at[rows] * np.int32(self._distances.shape[1]) + self.predictions[rows]
-        doubts = 2 * doubt.of(lengths[rows])
-        lost = bounds.widest.take(place)
+                self.compiled, target.compiled, place, rows.start, rows.stop
+            )
+        bounds, run = target.bounds, target.runs[place]
+        assert bounds is not None
+        predictions, distances = self.predictions[run], self._distances[run]
+        lead, reach = self._lead[run, rows], self._reach
+        at = self._lead_at[run, rows] * np.int32(distances.shape[1]) + predictions[rows]
+        doubts = 2 * target.doubt(place).of(self._scorer.lengths[rows])
+        lost = bounds.widest[place].take(at)
         lost *= reach[rows]
-        lost -= bounds.lowest.take(place)
+        lost -= bounds.lowest[place].take(at)
         lost += doubts
         suspects = np.flatnonzero(lost >= lead)
         if len(suspects) == 0:
             return suspects
         # The same with each other centroid's own change instead of the largest of all.
-        numbers = suspects + rows.start
-        then, own = self._scored_at.take(numbers), self.predictions.take(numbers)
-        left = bounds.apart(then, own)
+        numbers, shift = suspects + rows.start, bounds.shift[place]
+        then, own = self._scored_at[run].take(numbers), predictions.take(numbers)
+        left = bounds.apart(place, then, own)
         left *= -reach.take(numbers)[:, None]
-        left += bounds.shift[then]
-        left += self._distances[numbers]
+        left += shift[then]
+        left += distances[numbers]
         left[np.arange(len(own)), own] = np.inf
         least = left.min(axis=1)
-        least -= self._distances[numbers, own]
-        least -= bounds.shift[then, own]
+        least -= distances[numbers, own]
+        least -= shift[then, own]
         could = least <= doubts.take(suspects)
         could |= lead.take(suspects) < 0
         could |= then < bounds.forgotten
         # What is left of the lead of the others is their lead from now on.
         safe = numbers[~could]
-        self._lead[safe] = least[~could]
-        self._lead_at[safe] = at
+        self._lead[run, safe] = least[~could]
+        self._lead_at[run, safe] = target.iteration
         return numbers[could]
 
     def settle(
-        self, form: LinearForm, doubt: Doubt, at: int, rows: Rows, some: Some, products: Single
-    ) -> Outcome:
+        self,
+        target: Target,
+        place: int,
+        rows: Rows,
+        raw: Raw,
+        products: Single,
+        sums: Float,
+        counts: Float,
+    ) -> int:
         """Decide about some documents by their products with the slopes of a pass.
 
         Parameters
         ----------
-        form, doubt
-            The centroids of the pass.
-        at
-            The number of the pass.
-        rows, some
-            Which documents, and their rows.
+        target, place
+            The centroids, and which of their runs.
+        rows, raw
+            Which documents, and what they are, `side_by_side`.
         products
-            (n_centroids, n) of the rows with the slopes.
+            (n_centroids, n) of the rows with the slopes; not needed again.
+        sums, counts
+            (n_centroids, n_dims) and (n_centroids,): of the clusters; what changes is added.
+
+        Returns
+        -------
+        int
+            How many documents changed their label.
         """
-        scorer = self._scorer
-        # What cannot change need never be looked at again: known documents, and zero ones where
-        # they are equally far from everything.
-        zero_stays = scorer.has_zero and not form.offsets.any()
-        sums, counts = np.zeros(form.slopes.shape), np.zeros(len(form.slopes))
         if loops.compiled:
-            numbers, start = (None, rows.start) if isinstance(rows, slice) else (rows, 0)
-            free = None if self._free is None else self._free.view(np.uint8)
-            n_moved = loops.compiled.settle(
-                self.predictions, self._distances, self._lead, self._scored_at, self._lead_at,
-                free, numbers, start, products, some.block, some.places,
-                scorer.lengths, scorer.squares, scorer.unit, form.slopes, form.offsets,
-                doubt.per_length, doubt.always, EQUAL, zero_stays, NEVER, ALWAYS, at, sums, counts,
-            )  # fmt: skip
-            return Outcome(sums, counts, n_moved)
-        nearest, lead = scorer.nearest(form, doubt, products, some, rows)
-        before = self.predictions[rows]
+            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            return loops.compiled.settle(
+                self.compiled, target.compiled, place, numbers, products, raw, sums, counts
+            )
+        scorer, run = self._scorer, target.runs[place]
+        form, doubt = target.form(place), target.doubt(place)
+        nearest, lead = scorer.nearest(form, doubt, products, raw, rows)
+        before = self.predictions[run, rows]
         if self._free is not None:
             known = ~self._free[rows]
             lead[known] = NEVER
             nearest[known] = before[known]
-        if zero_stays:
+        if self._zero_stays:
             lead[scorer.lengths[rows] == 0.0] = NEVER
         moved = np.flatnonzero(nearest != before)
         new = before[moved] < 0  # documents that are in no cluster yet
@@ -166,11 +237,11 @@ class Memory:
             counts += moved_counts(leaving, nearest[few], len(counts))
             for start in range(0, len(few), scorer.few_rows):
                 part = slice(start, start + scorer.few_rows)
-                points = self._scorer.points.exact(some[few[part]])
+                points = self._scorer.points.exact(raw[few[part]])
                 left = None if leaving is None else leaving[part]
                 sums += moved_sums(points, left, nearest[few[part]], len(counts))
-        self.predictions[rows] = nearest
-        self._distances[rows] = products.T
-        self._lead[rows] = lead
-        self._scored_at[rows] = self._lead_at[rows] = at
-        return Outcome(sums, counts, len(moved))
+        self.predictions[run, rows] = nearest
+        self._distances[run, rows] = products.T
+        self._lead[run, rows] = lead
+        self._scored_at[run, rows] = self._lead_at[run, rows] = target.iteration
+        return len(moved)

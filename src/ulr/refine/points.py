@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -38,39 +37,18 @@ class Vectors(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Some:
-    """Raw rows to work on: all of a block, or some of them.
+def side_by_side(raw: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Rows in single or double precision, the numbers of a row side by side."""
+    return raw if is_side_by_side(raw) else np.ascontiguousarray(raw, _precision(raw))
 
-    Attributes
-    ----------
-    block
-        The rows of the block.
-    places
-        Which of them, ascending; None for all.
-    """
 
-    block: NDArray[np.floating]
-    places: NDArray[np.intp] | None = None
+def is_side_by_side(raw: NDArray[np.floating]) -> bool:
+    """Whether rows are what `side_by_side` makes of them."""
+    return raw.dtype == _precision(raw) and raw.strides[1] == raw.itemsize
 
-    def __len__(self) -> int:
-        return len(self.block if self.places is None else self.places)
 
-    def __getitem__(self, which: NDArray[np.intp]) -> NDArray[np.floating]:
-        """Some of these rows, as they were given."""
-        return self.block.take(which if self.places is None else self.places[which], axis=0)
-
-    def side_by_side(self) -> Some:
-        """The same rows in single or double precision, the numbers of a row side by side."""
-        block = self.block
-        dtype = np.dtype(np.float32 if block.itemsize <= 4 else np.float64)
-        if block.dtype == dtype and block.strides[1] == block.itemsize:
-            return self
-        return Some(np.ascontiguousarray(block, dtype), self.places)
-
-    def together(self) -> Some:
-        """The same rows as a block of their own."""
-        return self if self.places is None else Some(self.block.take(self.places, axis=0))
+def _precision(raw: NDArray[np.floating]) -> np.dtype[Any]:
+    return np.dtype(np.float32 if raw.itemsize <= 4 else np.float64)
 
 
 class Points:
@@ -124,10 +102,11 @@ class Points:
         self.picked_rows = block_rows or fitting
         if block_rows is None:
             block_rows = min(fitting, max(fitting // 4, -(-self.n_rows // 2)))
-        return self._slices(block_rows)
+        return self.slices(block_rows)
 
-    def _slices(self, size: int) -> list[slice]:
+    def slices(self, size: int) -> list[slice]:
         """All rows, so many at a time, never of two parts."""
+        size = min(size, self._block_rows or size)
         parts = map(slice, self._offsets[:-1], self._offsets[1:])
         return [rows for part in parts for rows in _cut_up(part, size)]
 
@@ -190,67 +169,6 @@ class Points:
             yield from map(done, loaded)
         else:
             yield from in_order(self._pool, done, loaded, self.threads)
-
-    def map_some(
-        self,
-        work: Callable[[NDArray[np.intp] | slice, Some], Result],
-        pick: Callable[[slice], NDArray[np.intp]],
-        looked_at: int,
-        worked_on: int,
-        most: float,
-    ) -> Iterator[Result]:
-        """`work` on the rows that `pick` finds, both in the same thread; as `map_rows`.
-
-        Parameters
-        ----------
-        work
-            What to do with some rows and what they are.
-        pick
-            The numbers of the rows of a slice that are wanted, ascending.
-        looked_at, worked_on
-            Most rows to pick from, and to work on, in one go.
-        most
-            Share of the rows from which on all of them are worked on, where they are in memory.
-        """
-        blocks = self._slices(min(looked_at, self._block_rows or looked_at))
-        worked_on = min(worked_on, self.picked_rows)
-        if self._streamed:
-            yield from self._map_read(work, np.concatenate([pick(rows) for rows in blocks]))
-            return
-
-        def some(rows: slice, raw: NDArray[np.floating]) -> list[Result]:
-            numbers = pick(rows)
-            if len(numbers) > most * len(raw):
-                return [
-                    work(few, Some(raw[few.start - rows.start : few.stop - rows.start]))
-                    for few in _cut_up(rows, self.picked_rows)
-                ]
-            chunks = (
-                numbers[start : start + worked_on] for start in range(0, len(numbers), worked_on)
-            )
-            return [work(few, Some(raw, few - rows.start)) for few in chunks]
-
-        for results in self.map_rows(some, blocks):
-            yield from results
-
-    def _map_read(
-        self,
-        work: Callable[[NDArray[np.intp] | slice, Some], Result],
-        numbers: NDArray[np.intp],
-    ) -> Iterator[Result]:
-        """`work` on some rows that have to be read: whole blocks, those with a wanted row."""
-        edges = np.searchsorted(numbers, [rows.start for rows in self.blocks] + [self.n_rows])
-        wanted = {
-            rows.start: numbers[edges[i] : edges[i + 1]]
-            for i, rows in enumerate(self.blocks)
-            if edges[i] < edges[i + 1]
-        }
-
-        def pick(rows: slice, raw: NDArray[np.floating]) -> Result:
-            own = wanted[rows.start]
-            return work(own, Some(raw, own - rows.start))
-
-        yield from self.map_rows(pick, [rows for rows in self.blocks if rows.start in wanted])
 
     def _read_ahead(
         self, blocks: Iterable[slice]

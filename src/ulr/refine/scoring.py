@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from ulr.refine import loops
 from ulr.refine.assign import with_largest
 from ulr.refine.distances import Float, LinearForm
-from ulr.refine.points import Points, Some
+from ulr.refine.points import Points, side_by_side
 from ulr.refine.survey import Survey
 
 ROUNDING = 2.0**-24  # of float32
 _EXACT_BYTES = 4 << 20  # of float64 points worked on at a time
-_ALIGNED = 4  # vectors that are multiplied together; a few that are left over take as long
+ALIGNED = 4  # vectors that are multiplied together; a few that are left over take as long
 # Vectors up to which a BLAS, which copies the rows first, is slower than the compiled loops:
-# so many, or one for so many dimensions; twice as many where it would first pick rows out.
+# so many, or one for so many dimensions.
 _FEW_VECTORS, _FEW_TO_DIMS = 8, 32
 # Going through centroids one by one is faster than argmin where each is one for many documents,
 # and can be done in bytes.
@@ -88,9 +88,9 @@ class LinearScorer:
         self.points = points
         self.squares = survey.squares
         lengths = np.sqrt(survey.squares)
-        self.unit = points.distance.name == "cosine"
-        if self.unit:
-            self._scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+        self.scale: Single | None = None  # to unit length, where only the direction counts
+        if points.distance.name == "cosine":
+            self.scale = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
             lengths = lengths > 0
         self.lengths: Single = lengths.astype(np.float32)
         self.has_zero = bool((survey.squares == 0.0).any())
@@ -101,28 +101,32 @@ class LinearScorer:
         assert self.points.distance.form is not None
         return self.points.distance.form(np.ascontiguousarray(centroids))
 
-    def products(self, some: Some, rows: Rows, vectors: Single) -> tuple[Single, Some]:
-        """Products of vectors and points, (n_vectors, n); and the rows, as they lay for that."""
-        n_vectors, lacking = len(vectors), -len(vectors) % _ALIGNED
+    def products(self, raw: Raw, rows: Rows, vectors: Single) -> Single:
+        """Products of vectors and points, (n_vectors, n).
+
+        Parameters
+        ----------
+        raw, rows
+            The documents, `side_by_side`, and which they are.
+        vectors
+            (n_vectors, n_dims).
+        """
+        n_vectors, lacking = len(vectors), -len(vectors) % ALIGNED
         if lacking:
             vectors = np.concatenate([vectors, np.zeros((lacking, vectors.shape[1]), np.float32)])
         few = max(_FEW_VECTORS, self.points.n_dims // _FEW_TO_DIMS)
-        if some.places is not None:
-            few *= 2
-        some = some.side_by_side()
-        single = some.block.dtype == np.float32
+        single = raw.dtype == np.float32
         if loops.compiled and loops.compiled.HAS_PRODUCTS and len(vectors) <= few and single:
-            products = loops.compiled.products(some.block, some.places, vectors)
+            products = loops.compiled.products(raw, vectors)
         else:
-            some = some.together()
-            products = vectors @ some.block.astype(np.float32, copy=False).T
+            products = vectors @ raw.astype(np.float32, copy=False).T
         products = products[:n_vectors]
-        if self.unit:
-            products *= self._scale[rows]
-        return products, some
+        if self.scale is not None:
+            products *= self.scale[rows]
+        return products
 
     def nearest(
-        self, form: LinearForm, doubt: Doubt, products: Single, some: Some, rows: Rows
+        self, form: LinearForm, doubt: Doubt, products: Single, raw: Raw, rows: Rows
     ) -> tuple[NDArray[np.int32], Single]:
         """The nearest centroid by float32 distances, made sure of in float64, and its lead.
 
@@ -132,7 +136,7 @@ class LinearScorer:
             The centroids.
         products
             (n_centroids, n) ``x · slope``; ``offset - x · slope`` from now on.
-        some, rows
+        raw, rows
             The documents, and which they are.
         """
         np.subtract(form.offsets.astype(np.float32)[:, None], products, out=products)
@@ -140,7 +144,7 @@ class LinearScorer:
         doubtful = np.flatnonzero(lead <= doubt.of(self.lengths[rows]))
         for start in range(0, len(doubtful), self.few_rows):
             few = doubtful[start : start + self.few_rows]
-            nearest[few] = form.nearest(self.points.exact(some[few]))
+            nearest[few] = form.nearest(self.points.exact(raw[few]))
         # A doubtful lead counts as none at all, so that the document is looked at again.
         lead[doubtful] = ALWAYS
         return nearest, lead
@@ -151,8 +155,8 @@ class LinearScorer:
         vectors = answer.form.slopes.astype(np.float32)
 
         def work(rows: slice, raw: Raw) -> None:
-            products, some = self.products(Some(raw), rows, vectors)
-            answer.take_in(some, rows, products)
+            raw = side_by_side(raw)
+            answer.take_in(raw, rows, self.products(raw, rows, vectors))
 
         wanted = [rows for rows in self.points.blocks if rows.start < n_rows]
         for _ in self.points.map_rows(work, wanted):
@@ -177,7 +181,7 @@ class Scores:
         self.predictions = np.empty(n_rows, dtype=np.intp)
         self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
 
-    def take_in(self, some: Some, rows: slice, products: Single) -> None:
+    def take_in(self, raw: Raw, rows: slice, products: Single) -> None:
         """Take in the products of a block with the slopes; what is in it is not needed again."""
         scorer, form, doubt, points = self._scorer, self.form, self._doubt, self._scorer.points
         predictions, scores = self.predictions[rows], self.scores[rows]
@@ -201,7 +205,7 @@ class Scores:
             unsure = np.flatnonzero(is_unsure)
         for start in range(0, len(unsure), scorer.few_rows):
             few = unsure[start : start + scorer.few_rows]
-            exact = points.exact(some[few])
+            exact = points.exact(raw[few])
             predictions[few] = form.nearest(exact)
             distances = points.distance.between(exact, self._centroids)
             its_scores = (points.distance.nearest_score - distances).astype(np.float32)

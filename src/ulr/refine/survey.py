@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ulr.errors import ArrayError
 from ulr.refine import loops
 from ulr.refine.distances import Float
-from ulr.refine.points import Points, Some
+from ulr.refine.points import Points, side_by_side
 
 _FEW_ROWS = 512  # that fit into a cache in float64
 
@@ -58,7 +58,7 @@ def survey(points: Points) -> Survey:
 def _squares(raw: NDArray[np.floating]) -> Float:
     """Squared lengths of rows, in float64."""
     if loops.compiled:
-        return loops.compiled.squares(Some(raw).side_by_side().block)
+        return loops.compiled.squares(side_by_side(raw))
     squares = np.empty(len(raw))
     for start in range(0, len(raw), _FEW_ROWS):
         rows = raw[start : start + _FEW_ROWS].astype(np.float64)
