@@ -151,10 +151,13 @@ def test_many_labels_are_refined_in_small_blocks():
 
 
 @pytest.mark.parametrize("distance", LINEAR)
-@pytest.mark.parametrize("most_pairs", [0, trail._MOST_PAIRS])
-def test_passes_too_long_ago_to_be_remembered_are_not_relied_on(distance, most_pairs, monkeypatch):
+@pytest.mark.parametrize("way", ["one by one", "in pairs", "by length"])
+def test_passes_too_long_ago_to_be_remembered_are_not_relied_on(distance, way, monkeypatch):
     monkeypatch.setattr(trail, "_REMEMBERED_BYTES", 3 * 6 * 16 * 8)  # three passes
-    monkeypatch.setattr(trail, "_MOST_PAIRS", most_pairs)
+    if way != "one by one":
+        monkeypatch.setattr(trail, "_FEW_CENTROIDS", 0)
+    if way == "by length":
+        monkeypatch.setattr(trail, "_MOST_PAIRS", 0)
     for seed in range(3):
         random = np.random.default_rng(seed)
         means = random.normal(size=(6, 16))

@@ -24,6 +24,7 @@
 
 #if ULR_HAS_DOTS
 typedef float ulr_lanes __attribute__((vector_size(4 * ULR_LANES)));
+typedef float ulr_four __attribute__((vector_size(16)));
 
 /* Products of three rows with four vectors, without the copies that a BLAS makes of them. The
  * vectors lie one after another, and so do the products of each row. The rows that come next
@@ -31,32 +32,52 @@ typedef float ulr_lanes __attribute__((vector_size(4 * ULR_LANES)));
 ULR_CLONES static void ulr_dots(
     const float **rows, const float **next, const float *vectors, ptrdiff_t n, float *dots)
 {
-    ulr_lanes sums[ULR_VECTORS][ULR_ROWS];
+    ulr_lanes sums[ULR_ROWS][ULR_VECTORS];
     ptrdiff_t d = 0;
-    memset(sums, 0, sizeof sums);
+#pragma GCC unroll 3
+    for (int r = 0; r < ULR_ROWS; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < ULR_VECTORS; v++)
+            sums[r][v] = (ulr_lanes){0.0f};
     for (; d + ULR_LANES <= n; d += ULR_LANES) {
         ulr_lanes x, y, z, w;
         if (d % (2 * ULR_LANES) == 0)
+#pragma GCC unroll 3
             for (int r = 0; r < ULR_ROWS; r++)
                 __builtin_prefetch(next[r] + d);
         memcpy(&x, rows[0] + d, sizeof x);
         memcpy(&y, rows[1] + d, sizeof y);
         memcpy(&z, rows[2] + d, sizeof z);
+#pragma GCC unroll 4
         for (int v = 0; v < ULR_VECTORS; v++) {
             memcpy(&w, vectors + v * n + d, sizeof w);
-            sums[v][0] += x * w;
-            sums[v][1] += y * w;
-            sums[v][2] += z * w;
+            sums[0][v] += x * w;
+            sums[1][v] += y * w;
+            sums[2][v] += z * w;
         }
     }
-    for (int r = 0; r < ULR_ROWS; r++)
+#pragma GCC unroll 3
+    for (int r = 0; r < ULR_ROWS; r++) {
+        /* Four sums of eight numbers at a time, by adding halves. */
+        ulr_four half[ULR_VECTORS], one, other, total;
+#pragma GCC unroll 4
         for (int v = 0; v < ULR_VECTORS; v++) {
-            ulr_lanes s = sums[v][r];
-            float dot = ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
-            for (ptrdiff_t e = d; e < n; e++)
-                dot += rows[r][e] * vectors[v * n + e];
-            dots[r * ULR_VECTORS + v] = dot;
+            ulr_lanes s = sums[r][v];
+            half[v] = __builtin_shufflevector(s, s, 0, 1, 2, 3)
+                + __builtin_shufflevector(s, s, 4, 5, 6, 7);
         }
+        one = __builtin_shufflevector(half[0], half[1], 0, 4, 1, 5)
+            + __builtin_shufflevector(half[0], half[1], 2, 6, 3, 7);
+        other = __builtin_shufflevector(half[2], half[3], 0, 4, 1, 5)
+            + __builtin_shufflevector(half[2], half[3], 2, 6, 3, 7);
+        total = __builtin_shufflevector(one, other, 0, 1, 4, 5)
+            + __builtin_shufflevector(one, other, 2, 3, 6, 7);
+        memcpy(dots + r * ULR_VECTORS, &total, sizeof total);
+    }
+    for (; d < n; d++)
+        for (int r = 0; r < ULR_ROWS; r++)
+            for (int v = 0; v < ULR_VECTORS; v++)
+                dots[r * ULR_VECTORS + v] += rows[r][d] * vectors[v * n + d];
 }
 #else
 static void ulr_dots(
@@ -118,4 +139,59 @@ ULR_CLONES ULR_FINITE static void ulr_two_nearest(
         nearest[j] = label[j];
         lead[j] = second[j] - best[j];
     }
+}
+
+/* Documents that are no farther ahead than centroids can have come since their lead was known.
+ * `widest` and `lowest` are tables of passes and centroids, and `places` places in them. */
+ULR_CLONES static ptrdiff_t ulr_suspects(
+    ptrdiff_t start, ptrdiff_t stop, const int *places, const float *lead, const float *reach,
+    const float *lengths, const float *widest, const float *lowest, float per_length,
+    float per_reach, float always, ptrdiff_t *numbers)
+{
+    ptrdiff_t n = 0;
+    for (ptrdiff_t i = start; i < stop; i++) {
+        float doubt = lengths[i] * per_length + reach[i] * per_reach + always;
+        numbers[n] = i;
+        n += widest[places[i]] * reach[i] - lowest[places[i]] + doubt >= lead[i];
+    }
+    return n;
+}
+
+/* How far a document is ahead at least: of all centroids but its own, the least distance that it
+ * can have by now, less the distance of its own. */
+ULR_CLONES ULR_FINITE static float ulr_least_lead(
+    const float *distances, const float *shift, const float *apart, float own_drift, float reach,
+    int own, int n_centroids)
+{
+    float least = ULR_FAR;
+    for (int c = 0; c < n_centroids; c++) {
+        float left = distances[c] + shift[c] - reach * (apart[c] + own_drift);
+        left = c == own ? ULR_FAR : left;
+        least = left < least ? left : least;
+    }
+    return least - (distances[own] + shift[own]);
+}
+
+/* How far each of two vectors has gone, and the square of how far apart that has brought them. */
+ULR_CLONES static void ulr_subtract(
+    const float *now, const float *then, ptrdiff_t n, float *change)
+{
+    for (ptrdiff_t d = 0; d < n; d++)
+        change[d] = now[d] - then[d];
+}
+
+ULR_CLONES static float ulr_square_apart(const float *one, const float *other, ptrdiff_t n)
+{
+    float part[4 * ULR_LANES] = {0.0f}, total = 0.0f;
+    ptrdiff_t d = 0;
+    for (; d + 4 * ULR_LANES <= n; d += 4 * ULR_LANES)
+        for (int k = 0; k < 4 * ULR_LANES; k++) {
+            float apart = one[d + k] - other[d + k];
+            part[k] += apart * apart;
+        }
+    for (; d < n; d++)
+        total += (one[d] - other[d]) * (one[d] - other[d]);
+    for (int k = 0; k < 4 * ULR_LANES; k++)
+        total += part[k];
+    return total;
 }

@@ -33,11 +33,24 @@ cdef extern from "_lanes.h":
         float *products, index stride, const float *offsets, index n_centroids, index n,
         int *nearest, float *lead,
     ) nogil
+    index ulr_suspects(
+        index start, index stop, const int *places, const float *lead, const float *reach,
+        const float *lengths, const float *widest, const float *lowest, float per_length,
+        float per_reach, float always, index *numbers,
+    ) nogil
+    float ulr_least_lead(
+        const float *distances, const float *shift, const float *apart, float own_drift,
+        float reach, int own, int n_centroids,
+    ) nogil
+    void ulr_subtract(const float *now, const float *then, index n, float *change) nogil
+    float ulr_square_apart(const float *one, const float *other, index n) nogil
 
 HAS_PRODUCTS = bool(ULR_HAS_DOTS)
 
 cdef enum:
-    FEW_DOCUMENTS = 256  # whose rows stay in a cache while all runs go over them
+    # Documents and centroids that stay in a cache while some runs go over the documents.
+    FEW_DOCUMENTS = 512
+    FEW_BYTES = 1 << 18
 
 
 cdef class Documents:
@@ -46,22 +59,25 @@ cdef class Documents:
     cdef int[:, ::1] predictions
     cdef float[:, :, ::1] distances
     cdef float[:, ::1] lead
-    cdef int[:, ::1] scored_at, lead_at
+    cdef int[:, ::1] scored_at, lead_place
     cdef const unsigned char[::1] free
     cdef const float[::1] lengths, scale
     cdef const double[::1] squares
     cdef float[::1] reach
+    cdef const float[::1] rest
+    cdef const float[:, ::1] coordinates
     cdef bint zero_stays
     cdef float never, look_again
     cdef double close
 
     def __init__(
-        self, predictions, distances, lead, scored_at, lead_at, free, lengths, scale, squares,
-        reach, bint zero_stays, float never, float look_again, double close,
+        self, predictions, distances, lead, scored_at, lead_place, free, lengths, scale, squares,
+        reach, rest, coordinates, bint zero_stays, float never, float look_again, double close,
     ):
         self.predictions, self.distances, self.lead = predictions, distances, lead
-        self.scored_at, self.lead_at, self.free = scored_at, lead_at, free
+        self.scored_at, self.lead_place, self.free = scored_at, lead_place, free
         self.lengths, self.scale, self.squares, self.reach = lengths, scale, squares, reach
+        self.rest, self.coordinates = rest, coordinates
         self.zero_stays, self.never, self.look_again = zero_stays, never, look_again
         self.close = close
 
@@ -76,18 +92,25 @@ cdef class Target:
     cdef const double[:, :, ::1] slopes
     cdef const double[:, ::1] offsets, slope_lengths
     cdef const float[:, ::1] single_offsets
-    cdef const float[::1] per_length, always
+    cdef const float[::1] per_length, always, per_reach, sketch_always
+    cdef const float[:, ::1] levels
+    cdef const float[:, :, ::1] sketched
     cdef const float[:, :, ::1] lowest, widest, shift, drift
     cdef const float[:, :, :, ::1] pairs
 
     def __init__(
         self, int iteration, runs, vectors, slopes, offsets, slope_lengths, per_length, always,
-        bounds,
+        bounds, sketched,
     ):
         self.iteration, self.runs, self.vectors = iteration, runs, vectors
         self.slopes, self.offsets, self.slope_lengths = slopes, offsets, slope_lengths
         self.single_offsets = offsets.astype(np.float32)
         self.per_length, self.always = per_length, always
+        self.lowest = self.widest = self.shift = self.drift = self.pairs = None
+        self.sketched = self.levels = self.per_reach = self.sketch_always = None
+        if sketched is not None:
+            self.sketched, self.levels = sketched.coordinates, sketched.levels
+            self.per_reach, self.sketch_always = sketched.per_reach, sketched.always
         self.bounded = bounds is not None
         if bounds is not None:
             self.lowest, self.widest, self.shift = bounds.lowest, bounds.widest, bounds.shift
@@ -100,13 +123,13 @@ def products(const float[:, :] rows, const float[:, ::1] vectors):
     products_array = np.empty((n_vectors, n), dtype=np.float32)
     cdef float[:, ::1] products = products_array
     with nogil:
-        _products(rows, NULL, 0, n, &vectors[0, 0], n_vectors, &products[0, 0], n, NULL)
+        _products(rows, NULL, 0, n, &vectors[0, 0], n_vectors, &products[0, 0], n, 1, NULL)
     return products_array
 
 
 cdef void _products(
     const real[:, :] rows, const index *numbers, index start, index n, const float *vectors,
-    index n_vectors, float *products, index stride, float *singles,
+    index n_vectors, float *products, index by_vector, index by_row, float *singles,
 ) noexcept nogil:
     """Of some rows, those numbered from `start` on; `singles` has room for three in float32."""
     cdef index n_dims = rows.shape[1], j = 0, k, c, r, d, place
@@ -130,7 +153,7 @@ cdef void _products(
             ulr_dots(some, some + ULR_ROWS, vectors + k * n_dims, n_dims, dots)
             for r in range(min(<index>ULR_ROWS, n - j)):
                 for c in range(ULR_VECTORS):
-                    products[(k + c) * stride + j + r] = dots[r * ULR_VECTORS + c]
+                    products[(k + c) * by_vector + (j + r) * by_row] = dots[r * ULR_VECTORS + c]
             k += ULR_VECTORS
         j += ULR_ROWS
 
@@ -184,154 +207,145 @@ def scores(
     return unsure_array[:n_unsure]
 
 
-def add_to_trail(
-    const double[:, :, ::1] slopes,
-    const double[:, ::1] offsets,
-    const double[::1] middle,
-    const index[::1] runs,
-    index place,
-    double[:, :, :, ::1] trail,
-    double[:, :, ::1] levels,
-    double[:, :, :, ::1] products,
-):
-    """`ulr.refine.trail.Trail.add`; products may be None. The largest product."""
-    cdef index n = slopes.shape[1], n_dims = slopes.shape[2], k, run, a, c, d
-    cdef double largest = 0.0, common
-    cdef bint in_pairs = products is not None
-    cdef double *own
-    with nogil:
-        for k in range(runs.shape[0]):
-            run = runs[k]
-            own = &trail[run, place, 0, 0]
-            for d in range(n_dims):
-                common = 0.0
-                for c in range(n):
-                    common += slopes[k, c, d]
-                common /= n
-                for c in range(n):
-                    own[c * n_dims + d] = slopes[k, c, d] - common
-            for c in range(n):
-                levels[run, place, c] = offsets[k, c] - ulr_dot_double(
-                    &slopes[k, c, 0], &middle[0], n_dims
-                )
-                if in_pairs:
-                    for a in range(c + 1):
-                        products[run, place, c, a] = products[run, place, a, c] = ulr_dot_double(
-                            own + c * n_dims, own + a * n_dims, n_dims
-                        )
-                    largest = max(largest, products[run, place, c, c])
-    return largest
-
-
 def bounds(
     const double[:, :, ::1] levels,
-    const double[:, :, :, ::1] trail,
-    const double[:, :, :, ::1] products,
+    const float[:, :, :, ::1] trail,
+    const float[:, :, :, ::1] sketched,
     const index[::1] runs,
-    index n_passes,
-    const double[:, :, :, ::1] since,
-    double slack,
-    double widening,
+    index n_kept,
+    index forgotten,
+    double longest,
 ):
-    """`ulr.refine.trail.Trail.bounds` of runs that compare their centroids in pairs."""
+    """`ulr.refine.trail.Trail.bounds` of runs that compare their centroids in pairs.
+
+    Where slopes are sketched, `pairs` is about the rest of them.
+    """
     cdef index n_runs = runs.shape[0], n = levels.shape[2], n_dims = trail.shape[3]
-    cdef index k, run, p, c, a, last = n_passes - 1
-    tables = [np.empty((n_runs, n_passes, n), dtype=np.float32) for _ in range(3)]
-    pairs_array = np.empty((n_runs, n_passes, n, n), dtype=np.float32)
+    cdef index n_coordinates = sketched.shape[3], n_passes = n_kept + forgotten
+    cdef index k, run, p, t, c, a, d, last = n_kept - 1
+    tables = [np.zeros((n_runs, n_passes, n), dtype=np.float32) for _ in range(3)]
+    pairs_array = np.zeros((n_runs, n_passes, n, n), dtype=np.float32)
     cdef float[:, :, ::1] shift = tables[0], lowest = tables[1], widest = tables[2]
     cdef float[:, :, :, ::1] pairs = pairs_array
-    changes_array = np.empty((n, n))  # products of the changes of two slopes
-    cdef double[:, ::1] changes = changes_array
-    cdef double least, next_least, moved, far, square
-    cdef bint has_since = since is not None
+    changes_array = np.empty((n, n_dims), dtype=np.float32)
+    known_array = np.empty((n, n_coordinates + 1), dtype=np.float32)
+    cdef float[:, ::1] changes = changes_array, known = known_array
+    # Relative, of a sum of rounded squares, and absolute.
+    cdef double rounding = (n_dims + 64.0) / (1 << 23), slack = (longest / (1 << 21)) ** 2
+    cdef double least, next_least, moved, square
     with nogil:
         for k in range(n_runs):
             run = runs[k]
-            for p in range(n_passes):
+            for p in range(n_kept):
+                t = forgotten + p
                 least = next_least = ULR_FAR
                 for c in range(n):
                     moved = levels[run, last, c] - levels[run, p, c]
-                    shift[k, p, c] = <float>moved
+                    shift[k, t, c] = <float>moved
                     if moved < least:
                         least, next_least = moved, least
                     elif moved < next_least:
                         next_least = moved
+                for c in range(n):
+                    moved = levels[run, last, c] - levels[run, p, c]
+                    lowest[k, t, c] = <float>((next_least if moved == least else least) - moved)
+                    ulr_subtract(
+                        &trail[run, last, c, 0], &trail[run, p, c, 0], n_dims, &changes[c, 0]
+                    )
+                    for d in range(n_coordinates):
+                        known[c, d] = sketched[run, last, c, d] - sketched[run, p, c, d]
                 for a in range(n):
-                    for c in range(n):
-                        changes[a, c] = since[k, p, a, c] if has_since else ulr_dot_double(
-                            &trail[run, p, a, 0], &trail[run, last, c, 0], n_dims
-                        )
-                for a in range(n):
-                    for c in range(a + 1):
-                        changes[a, c] = changes[c, a] = (
-                            products[run, p, a, c] + products[run, last, a, c]
-                            - (changes[a, c] + changes[c, a])
-                        )
-                for a in range(n):
-                    moved = levels[run, last, a] - levels[run, p, a]
-                    lowest[k, p, a] = <float>((next_least if moved == least else least) - moved)
-                    far = 0.0
-                    for c in range(n):
-                        square = changes[a, a] + changes[c, c] - 2.0 * changes[a, c]
-                        moved = widening * sqrt((square if square > 0.0 else 0.0) + slack)
-                        pairs[k, p, a, c] = <float>moved
-                        far = moved if moved > far else far
-                    widest[k, p, a] = <float>far
+                    for c in range(a):
+                        square = ulr_square_apart(&changes[a, 0], &changes[c, 0], n_dims)
+                        square = square * (1.0 + rounding) + slack
+                        moved = sqrt(square)
+                        widest[k, t, a] = max(widest[k, t, a], <float>moved)
+                        widest[k, t, c] = max(widest[k, t, c], <float>moved)
+                        if n_coordinates:
+                            square -= (1.0 - rounding) * ulr_square_apart(
+                                &known[a, 0], &known[c, 0], n_coordinates
+                            )
+                            moved = sqrt(max(square, slack))
+                        pairs[k, t, a, c] = pairs[k, t, c, a] = <float>moved
     return *tables, pairs_array
 
 
 def could_change(Documents memory, Target target, index k, index start, index stop):
     """`ulr.refine.memory.Memory.could_change`."""
     numbers_array = np.empty(stop - start, dtype=np.intp)
+    work_array = np.empty(_room(memory), dtype=np.float32)
     cdef index[::1] numbers = numbers_array
-    cdef index n
+    cdef float[::1] work = work_array
+    cdef index first = start, n = 0
     with nogil:
-        n = _could_change(memory, target, k, start, stop, &numbers[0])
+        while first < stop:
+            n += _could_change(
+                memory, target, k, first, min(first + ULR_DOCUMENTS, stop), &numbers[n], &work[0]
+            )
+            first += ULR_DOCUMENTS
     return numbers_array[:n]
 
 
+cdef index _room(Documents memory) noexcept:
+    """For the distances in the sketch of ULR_DOCUMENTS documents."""
+    return (memory.distances.shape[2] + ULR_VECTORS) * ULR_DOCUMENTS
+
+
 cdef index _could_change(
-    Documents memory, Target target, index k, index start, index stop, index *numbers
+    Documents memory, Target target, index k, index start, index stop, index *numbers, float *near
 ) noexcept nogil:
-    cdef index n_centroids = memory.distances.shape[2], run = target.runs[k], i, c, n = 0
-    cdef const int *predictions = &memory.predictions[run, 0]
-    cdef const int *scored_at = &memory.scored_at[run, 0]
-    cdef int *lead_at = &memory.lead_at[run, 0]
-    cdef float *lead = &memory.lead[run, 0]
-    cdef const float *reach = &memory.reach[0]
-    cdef const float *lengths = &memory.lengths[0]
-    cdef const float *lowest = &target.lowest[k, 0, 0]
-    cdef const float *widest = &target.widest[k, 0, 0]
-    cdef bint in_pairs = target.pairs is not None
+    """Of at most ULR_DOCUMENTS; `near` has room for their distances in the sketch."""
+    cdef index n_centroids = memory.distances.shape[2], run = target.runs[k], i, j, n = 0
+    cdef bint in_pairs = target.pairs is not None, is_sketched = target.sketched is not None
     cdef float per_length = 2 * target.per_length[k], always = 2 * target.always[k]
-    cdef float doubt, least, left, its_reach, own_drift = 0.0
-    cdef const float *distances
+    cdef float per_reach = 0.0, doubt, least, own_drift = 0.0
+    cdef const float *reach = &memory.reach[0]
+    cdef const float *its_reach = &memory.rest[0] if is_sketched else reach
     cdef const float *shift
     cdef const float *apart
-    cdef int then, own
-    for i in range(start, stop):
-        own, then, its_reach = predictions[i], lead_at[i], reach[i]
-        doubt = lengths[i] * per_length + always
-        c = then * n_centroids + own
-        if widest[c] * its_reach - lowest[c] + doubt < lead[i]:
-            continue
-        then = scored_at[i]
-        distances, shift = &memory.distances[run, i, 0], &target.shift[k, then, 0]
+    cdef int then, own, place = target.iteration * <int>n_centroids
+    if is_sketched:
+        per_reach = target.per_reach[k]
+        always += target.sketch_always[k]
+    cdef index n_suspects = ulr_suspects(
+        start, stop, &memory.lead_place[run, 0], &memory.lead[run, 0], reach, &memory.lengths[0],
+        &target.widest[k, 0, 0], &target.lowest[k, 0, 0], per_length, per_reach, always, numbers,
+    )
+    if is_sketched:
+        _near(memory, target, k, numbers, n_suspects, near)
+    for j in range(n_suspects):
+        i = numbers[j]
+        own, then = memory.predictions[run, i], memory.scored_at[run, i]
+        shift = near + j * target.sketched.shape[1] if is_sketched else &target.shift[k, then, 0]
         apart = &target.pairs[k, then, own, 0] if in_pairs else &target.drift[k, then, 0]
         if not in_pairs:
             own_drift = apart[own]
-        least = ULR_FAR
-        for c in range(n_centroids):
-            left = distances[c] + shift[c] - its_reach * (apart[c] + own_drift)
-            least = left if left < least and c != own else least
-        least -= distances[own] + shift[own]
-        if least <= doubt or lead[i] < 0 or then < target.forgotten:
+        least = ulr_least_lead(
+            &memory.distances[run, i, 0], shift, apart, own_drift, its_reach[i], own,
+            <int>n_centroids,
+        )
+        doubt = memory.lengths[i] * per_length + reach[i] * per_reach + always
+        if least <= doubt or memory.lead[run, i] < 0 or then < target.forgotten:
             numbers[n] = i
             n += 1
         else:
-            lead[i] = least
-            lead_at[i] = target.iteration
+            memory.lead[run, i] = least
+            memory.lead_place[run, i] = place + own
     return n
+
+
+cdef void _near(
+    Documents memory, Target target, index k, const index *numbers, index n, float *near
+) noexcept nogil:
+    """Distances of the sketches of documents, a row for each."""
+    cdef index n_vectors = target.sketched.shape[1], c, j
+    _products[float](
+        memory.coordinates, numbers, 0, n, &target.sketched[k, 0, 0], n_vectors, near, 1,
+        n_vectors, NULL,
+    )
+    for j in range(n):
+        for c in range(target.levels.shape[1]):
+            near[j * n_vectors + c] = target.levels[k, c] - near[j * n_vectors + c]
 
 
 def settle(
@@ -347,13 +361,15 @@ def settle(
     """`ulr.refine.memory.Memory.settle`; adds to sums and counts."""
     cdef index n = products.shape[1], first = 0, moved = 0
     compared_array = np.empty(products.shape[0])
+    work_array = np.empty(_room(memory), dtype=np.float32)
     cdef double[::1] compared = compared_array
+    cdef float[::1] work = work_array
     with nogil:
         while first < n:
             moved += _settle(
                 memory, target, k, &numbers[first], min(<index>ULR_DOCUMENTS, n - first),
                 &products[0, first], n, rows, first, -1,
-                &sums[0, 0], &counts[0], &compared[0],
+                &sums[0, 0], &counts[0], &compared[0], &work[0],
             )
             first += ULR_DOCUMENTS
     return moved
@@ -362,7 +378,7 @@ def settle(
 cdef index _settle(
     Documents memory, Target target, index k, const index *numbers, index n, float *products,
     index stride, const real[:, :] rows, index first, index start, double *sums, double *counts,
-    double *compared,
+    double *compared, float *near,
 ) noexcept nogil:
     """Of at most ULR_DOCUMENTS; their rows are from `first` on, or else numbered from `start`."""
     cdef index n_centroids = memory.distances.shape[2], n_dims = rows.shape[1]
@@ -377,12 +393,18 @@ cdef index _settle(
     cdef int nearest[ULR_DOCUMENTS]
     cdef float leads[ULR_DOCUMENTS]
     ulr_two_nearest(products, stride, &target.single_offsets[k, 0], n_centroids, n, nearest, leads)
+    if target.sketched is not None:  # what the sketch does not tell is remembered
+        _near(memory, target, k, numbers, n, near)
+        for j in range(n):
+            for c in range(n_centroids):
+                products[c * stride + j] -= near[j * target.sketched.shape[1] + c]
     for j in range(n):
         i, own, its_lead = numbers[j], nearest[j], leads[j]
         distances, before = &memory.distances[run, i, 0], predictions[i]
         for c in range(n_centroids):
             distances[c] = products[c * stride + j]
-        memory.scored_at[run, i] = memory.lead_at[run, i] = target.iteration
+        memory.scored_at[run, i] = target.iteration
+        memory.lead_place[run, i] = target.iteration * <int>n_centroids + before
         if some_known and not memory.free[i]:
             memory.lead[run, i] = memory.never
             continue
@@ -401,6 +423,7 @@ cdef index _settle(
             own = _first_nearest(target, k, row, scale, scale * length, memory.close, compared)
             if own == before:
                 continue
+        memory.lead_place[run, i] = target.iteration * <int>n_centroids + own
         moved += 1
         _add(sums + own * n_dims, row, scale, n_dims)
         counts[own] += 1.0
@@ -452,46 +475,51 @@ def advance(
     cdef index numbers[ULR_DOCUMENTS]
     products_array = np.empty(max(n_vectors, ULR_VECTORS) * ULR_DOCUMENTS, dtype=np.float32)
     singles_array = np.empty(ULR_ROWS * n_dims if real is double else 1, dtype=np.float32)
-    compared_array = np.empty(n_vectors)
-    cdef float[::1] products = products_array, singles = singles_array
+    compared_array, near_array = np.empty(n_vectors), np.empty(_room(memory), dtype=np.float32)
+    cdef float[::1] products = products_array, singles = singles_array, near = near_array
     cdef double[::1] compared = compared_array
+    cdef index some = max(1, FEW_BYTES // (12 * n_vectors * n_dims)), run = 0
     with nogil:
-        while first < n:
-            size = min(most, n - first)
-            if is_measured:
-                for j in range(size):
-                    numbers[j] = start + first + j
-                _products(
-                    rows, numbers, start, size, &middle[0, 0], ULR_VECTORS, &products[0], most,
-                    &singles[0],
-                )
-                for j in range(size):
-                    _reach(memory, numbers[j], products[j], middle_square, n_dims)
-            for k in range(n_runs):
-                if target.bounded:
-                    m = _could_change(
-                        memory, target, k, start + first, start + first + size, numbers
-                    )
-                else:
-                    m = size
+        while run < n_runs:
+            first = 0
+            while first < n:
+                size = min(most, n - first)
+                if is_measured and run == 0:
                     for j in range(size):
                         numbers[j] = start + first + j
-                if m == 0:
-                    continue
-                _products(
-                    rows, numbers, start, m, &target.vectors[k, 0, 0], n_vectors, &products[0],
-                    most, &singles[0],
-                )
-                if unit:
-                    for c in range(target.slopes.shape[1]):
-                        for j in range(m):
-                            products[c * most + j] *= memory.scale[numbers[j]]
-                moved[k] += _settle(
-                    memory, target, k, numbers, m, &products[0], most, rows, 0, start,
-                    &sums[k, 0, 0], &counts[k, 0], &compared[0],
-                )
-                scored[k] += m
-            first += size
+                    _products(
+                        rows, numbers, start, size, &middle[0, 0], ULR_VECTORS, &products[0],
+                        most, 1, &singles[0],
+                    )
+                    for j in range(size):
+                        _reach(memory, numbers[j], products[j], middle_square, n_dims)
+                for k in range(run, min(run + some, n_runs)):
+                    if target.bounded:
+                        m = _could_change(
+                            memory, target, k, start + first, start + first + size, numbers,
+                            &near[0],
+                        )
+                    else:
+                        m = size
+                        for j in range(size):
+                            numbers[j] = start + first + j
+                    if m == 0:
+                        continue
+                    _products(
+                        rows, numbers, start, m, &target.vectors[k, 0, 0], n_vectors,
+                        &products[0], most, 1, &singles[0],
+                    )
+                    if unit:
+                        for c in range(target.slopes.shape[1]):
+                            for j in range(m):
+                                products[c * most + j] *= memory.scale[numbers[j]]
+                    moved[k] += _settle(
+                        memory, target, k, numbers, m, &products[0], most, rows, 0, start,
+                        &sums[k, 0, 0], &counts[k, 0], &compared[0], &near[0],
+                    )
+                    scored[k] += m
+                first += size
+            run += some
 
 
 cdef void _reach(

@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from ulr.refine import loops
 from ulr.refine.assign import Assignment
 from ulr.refine.distances import Float
-from ulr.refine.memory import Memory, Target
+from ulr.refine.memory import Memory, Sketched, Target, aligned
 from ulr.refine.points import is_side_by_side, side_by_side
-from ulr.refine.scoring import ALIGNED, LinearScorer, Raw, Rows, Single, doubts
+from ulr.refine.scoring import ALIGNED, ROUNDING, LinearScorer, Raw, Single, doubts
+from ulr.refine.sketch import Sketch
 from ulr.refine.trail import Trail
 
 # Distances to look at in one go, and rows to look at and to pick out, that stay in the cache.
@@ -92,29 +93,40 @@ class SharedPasses:
         (n_rows,) the label of each document, the same for all runs.
     n_runs, n_centroids
         How many runs, and centroids of each, there are.
+    sketch
+        The documents in few dimensions, where there is such.
     """
 
     def __init__(
-        self, scorer: LinearScorer, known: NDArray[np.int32], n_runs: int, n_centroids: int
+        self,
+        scorer: LinearScorer,
+        known: NDArray[np.int32],
+        n_runs: int,
+        n_centroids: int,
+        sketch: Sketch | None = None,
     ) -> None:
         self._scorer, self._points = scorer, scorer.points
         self._n_free = int((known < 0).sum())
         self._square_sum = float(scorer.squares[known < 0].sum())
-        self._memory = Memory(scorer, known, n_runs, n_centroids)
-        self._trail = Trail(n_runs, n_centroids, self._points.n_dims)
-        self._middle = np.zeros(self._points.n_dims)  # of the documents, after the first pass
+        self._sketch, n_dims = sketch, self._points.n_dims
+        self._memory = Memory(scorer, known, n_runs, n_centroids, sketch)
+        self._trail = Trail(n_runs, n_centroids, n_dims, len(sketch.basis) if sketch else 0)
+        # Of the documents; known from the beginning, or after the first pass.
+        self._middle = sketch.middle if sketch else np.zeros(n_dims)
         self._iteration = -1
         self._scored = 0  # documents, in the last pass
         # Of the runs that go on.
         self._runs = np.arange(n_runs)
         self._sums = np.zeros((n_runs, n_centroids, self._points.n_dims))
         self._counts = np.zeros((n_runs, n_centroids))
-        self._per_length, self._always = np.zeros(n_runs), np.zeros(n_runs)
+        # What makes the doubt about distances in any pass so far, and about those in the sketch.
+        self._doubts = np.zeros((4, n_runs), dtype=np.float32)
 
     def keep(self, places: Sequence[int]) -> None:
         """Go on with some of the runs only."""
-        for name in ("_runs", "_sums", "_counts", "_per_length", "_always"):
+        for name in ("_runs", "_sums", "_counts"):
             setattr(self, name, getattr(self, name)[places])
+        self._doubts = self._doubts.take(places, axis=1)
 
     def assign(self, centroids: Float) -> list[Assignment]:
         """Give every document its nearest centroid in every run, (n_runs, n_centroids, n_dims)."""
@@ -130,6 +142,7 @@ class SharedPasses:
         self._scored = int(scored.sum())
         if self._iteration == 0:
             changed[:] = 0
+        if self._iteration == 0 and self._sketch is None:
             self._middle = self._sums[0].sum(axis=0) / max(1, self._n_free)
         totals, skipped = self._totals(target), self._points.n_rows - scored
         return [
@@ -142,23 +155,46 @@ class SharedPasses:
 
     def _aim(self, centroids: Float) -> Target:
         """Make ready for the centroids of a pass."""
-        form = self._scorer.form(centroids.reshape(-1, centroids.shape[2]))
-        slopes = form.slopes.reshape(centroids.shape)
-        offsets = form.offsets.reshape(centroids.shape[:2])
-        self._trail.add(self._runs, slopes, offsets, self._middle)
+        flat = self._scorer.form(centroids.reshape(-1, centroids.shape[2]))
+        slopes = flat.slopes.reshape(centroids.shape)
+        offsets, lengths, per_length, always = (
+            each.reshape(centroids.shape[:2])
+            for each in (flat.offsets, flat.lengths, *doubts(flat))
+        )
         # Distances that are remembered may be of any pass so far.
-        per_length, always = doubts(slopes, offsets)
-        self._per_length = np.maximum(self._per_length, per_length)
-        self._always = np.maximum(self._always, always)
+        np.maximum(self._doubts[0], per_length.max(axis=1), out=self._doubts[0])
+        np.maximum(self._doubts[1], always.max(axis=1), out=self._doubts[1])
+        levels = offsets - slopes @ self._middle
+        sketched, coordinates = None, None
+        if self._sketch is not None:
+            coordinates = slopes @ self._sketch.basis.T
+            sketched = self._sketched(levels, lengths, coordinates)
+        self._trail.add(self._runs, slopes, levels, float(lengths.max()), coordinates)
+        # Nothing is known in the first pass, and without a sketch next to nothing holds after the
+        # first update.
+        has_bounds = self._iteration > (1 if sketched is None else 0)
         return Target(
             self._iteration,
             self._runs,
             slopes,
             offsets,
-            self._per_length.astype(np.float32),
-            self._always.astype(np.float32),
-            # Nothing is known in the first pass, and next to nothing holds after the first update.
-            self._trail.bounds(self._runs) if self._iteration > 1 else None,
+            lengths,
+            self._doubts[0],
+            self._doubts[1],
+            self._trail.bounds(self._runs) if has_bounds else None,
+            sketched,
+        )
+
+    def _sketched(self, levels: Float, lengths: Float, coordinates: Float) -> Sketched:
+        """Centroids as the sketch shows them."""
+        # Rounding in a sum of products of coordinates, for two centroids then and now, and in what
+        # is done with it.
+        per_reach = 8 * (coordinates.shape[2] + 16) * ROUNDING * lengths.max(axis=1)
+        always = 16 * ROUNDING * np.abs(levels).max(axis=1)
+        np.maximum(self._doubts[2], per_reach, out=self._doubts[2])
+        np.maximum(self._doubts[3], always, out=self._doubts[3])
+        return Sketched(
+            levels.astype(np.float32), aligned(coordinates), self._doubts[2], self._doubts[3]
         )
 
     def _parts(self, target: Target) -> Iterator[_Part]:
@@ -200,17 +236,15 @@ class SharedPasses:
             yield from points.map_rows(work, blocks)
 
     def _is_compiled_for(self, target: Target, raw: Raw) -> bool:
-        """Whether the compiled loops do all at once, and are faster than a BLAS."""
-        if not (loops.compiled and loops.compiled.HAS_PRODUCTS and is_side_by_side(raw)):
-            return False
+        """Whether the compiled loops do all of a pass at once."""
         # Sets of labels have many of them in common at first, which are multiplied only once.
         in_common = self._iteration == 0 and len(target.runs) > 1
-        return target.slopes.shape[1] <= _FEW_CENTROIDS and not in_common
+        return goes_at_once(target.slopes.shape[1]) and is_side_by_side(raw) and not in_common
 
     def _advance(self, target: Target, rows: slice, raw: Raw, part: _Part) -> None:
         assert loops.compiled is not None
         middle = None
-        if self._iteration == 1:
+        if self._iteration == 1 and self._sketch is None:
             middle = np.zeros((ALIGNED, len(self._middle)), dtype=np.float32)
             middle[0] = self._middle
         loops.compiled.advance(
@@ -264,6 +298,13 @@ class SharedPasses:
         if distance == "l2":
             return self._square_sum - pull + np.einsum("kc,kc->k", self._counts, target.offsets)
         return (self._n_free if distance == "cosine" else 0.0) - pull
+
+
+def goes_at_once(n_centroids: int) -> bool:
+    """Whether the compiled loops do all of a pass at once, faster than with a BLAS."""
+    if not (loops.compiled and loops.compiled.HAS_PRODUCTS):
+        return False
+    return n_centroids <= _FEW_CENTROIDS
 
 
 def _distinct(vectors: Single) -> tuple[Single, NDArray[np.intp]]:

@@ -15,11 +15,12 @@ import numpy as np
 
 from ulr.refine.distances import Float
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
-from ulr.refine.linear import SharedPasses
+from ulr.refine.linear import SharedPasses, goes_at_once
 from ulr.refine.loop import Loop, Problem, Settings
 from ulr.refine.points import Points, side_by_side
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import LinearScorer, Raw, Scores
+from ulr.refine.sketch import Sketch, sketch
 from ulr.refine.survey import Survey
 from ulr.refine.threads import Item, Result, in_order
 
@@ -50,12 +51,19 @@ def run_many(
         rest, points = list(alike), problems[0].points
         memory = problems[0].n_documents * (8 * n_labels + 32)
         size = max(1, min(_MOST_SETS, _GROUP_BYTES // memory))
+        n_groups = -(-len(rest) // size)
+        size = -(-len(rest) // n_groups)
         groups = [rest[start : start + size] for start in range(0, len(rest), size)]
+        scorer, its_sketch = engine.scorer, None
+        if goes_at_once(n_labels):
+            its_sketch = sketch(scorer, [problem.anchors for problem in rest])
 
         def refined(
-            group: Sequence[Problem], scorer: LinearScorer = engine.scorer
+            group: Sequence[Problem],
+            scorer: LinearScorer = scorer,
+            its_sketch: Sketch | None = its_sketch,
         ) -> list[Refinement]:
-            return list(_refine_group(group, settings, scorer, survey))
+            return list(_refine_group(group, settings, scorer, its_sketch, survey))
 
         for results in _side_by_side(points, refined, groups, _GROUP_BYTES // (size * memory)):
             yield from results
@@ -104,10 +112,15 @@ def _side_by_side(
 
 
 def _refine_group(
-    problems: Sequence[Problem], settings: Settings, scorer: LinearScorer, survey: Survey
+    problems: Sequence[Problem],
+    settings: Settings,
+    scorer: LinearScorer,
+    its_sketch: Sketch | None,
+    survey: Survey,
 ) -> Iterator[Refinement]:
     loops = [Loop(problem, settings) for problem in problems]
-    passes = SharedPasses(scorer, problems[0].known, len(loops), problems[0].n_labels)
+    known, n_labels = problems[0].known, problems[0].n_labels
+    passes = SharedPasses(scorer, known, len(loops), n_labels, its_sketch)
     running = loops
     while running:
         assignments = passes.assign(np.stack([loop.centroids for loop in running]))

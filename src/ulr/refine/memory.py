@@ -27,6 +27,7 @@ from ulr.refine.scoring import (
     Rows,
     Single,
 )
+from ulr.refine.sketch import Sketch
 from ulr.refine.trail import Bounds
 
 
@@ -40,31 +41,31 @@ class Target:
         The number of the pass.
     runs
         (n,) which runs go on.
-    slopes, offsets
-        (n, n_centroids, n_dims) and (n, n_centroids): their centroids in linear form.
+    slopes, offsets, lengths
+        (n, n_centroids, n_dims) and (n, n_centroids) twice: their centroids in linear form, and
+        the lengths of the slopes.
     per_length, always
         (n,) the doubt about distances of this pass and of those before.
     bounds
         How far their centroids have gone; None where documents are to be scored anyway.
+    sketched
+        The centroids as the sketch of the documents shows them, where there is one.
     """
 
     iteration: int
     runs: NDArray[np.intp]
     slopes: Float
     offsets: Float
+    lengths: Float
     per_length: Single
     always: Single
     bounds: Bounds | None
+    sketched: Sketched | None = None
 
     @cached_property
     def vectors(self) -> Single:
-        """The slopes, rounded; as many of each run as are multiplied together, zeros last."""
-        n_runs, n_centroids, n_dims = self.slopes.shape
-        lacking = -n_centroids % ALIGNED
-        vectors = np.empty((n_runs, n_centroids + lacking, n_dims), dtype=np.float32)
-        vectors[:, :n_centroids] = self.slopes
-        vectors[:, n_centroids:] = 0.0
-        return vectors
+        """The slopes, `aligned`."""
+        return aligned(self.slopes)
 
     def form(self, place: int) -> LinearForm:
         """The centroids of one of the runs."""
@@ -78,11 +79,39 @@ class Target:
     def compiled(self) -> Any:
         """The same for the compiled loops."""
         assert loops.compiled is not None
-        lengths = np.sqrt(np.einsum("kcd,kcd->kc", self.slopes, self.slopes))
         return loops.compiled.Target(
-            self.iteration, self.runs, self.vectors, self.slopes, self.offsets, lengths,
-            self.per_length, self.always, self.bounds,
+            self.iteration, self.runs, self.vectors, self.slopes, self.offsets, self.lengths,
+            self.per_length, self.always, self.bounds, self.sketched,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sketched:
+    """The centroids of a pass as the sketch of the documents shows them.
+
+    Attributes
+    ----------
+    levels
+        (n, n_centroids) distances of the middle.
+    coordinates
+        (n, n_centroids, n_coordinates) of the slopes, `aligned`.
+    per_reach, always
+        (n,) the doubt about distances in the sketch, of this pass and of those before.
+    """
+
+    levels: Single
+    coordinates: Single
+    per_reach: Single
+    always: Single
+
+
+def aligned(vectors: Float) -> Single:
+    """Vectors of some runs, rounded; as many of each as are multiplied together, zeros last."""
+    n_runs, n, n_dims = vectors.shape
+    rounded = np.empty((n_runs, n + -n % ALIGNED, n_dims), dtype=np.float32)
+    rounded[:, :n] = vectors
+    rounded[:, n:] = 0.0
+    return rounded
 
 
 class Memory:
@@ -96,6 +125,8 @@ class Memory:
         (n_rows,) the label of each document, -1 where it is not known.
     n_runs, n_centroids
         How many runs there are, and centroids of each.
+    sketch
+        The documents in few dimensions, for the compiled loops.
 
     Attributes
     ----------
@@ -104,21 +135,27 @@ class Memory:
     """
 
     def __init__(
-        self, scorer: LinearScorer, known: NDArray[np.int32], n_runs: int, n_centroids: int
+        self,
+        scorer: LinearScorer,
+        known: NDArray[np.int32],
+        n_runs: int,
+        n_centroids: int,
+        sketch: Sketch | None = None,
     ) -> None:
         shape = (n_runs, len(known))
-        self._scorer = scorer
+        self._scorer, self._sketch = scorer, sketch
         free = known < 0
         self._free = None if free.all() else free
         self.predictions = np.tile(known, (n_runs, 1))
         # How far every document is, at most, from the middle of all.
-        self._reach = np.empty(len(known), dtype=np.float32)
-        # Distances when a document was last scored, and in which pass that was; by how much the
-        # label is ahead of all others at least, and as of which pass.
+        self._reach = sketch.reach if sketch else np.empty(len(known), dtype=np.float32)
+        # Distances when a document was last scored, less those of its sketch where there is one,
+        # and in which pass that was; by how much the label is ahead of all others at least, and
+        # the place of the pass of which that is, and of the label, in the tables of `Bounds`.
         self._distances = np.empty((*shape, n_centroids), dtype=np.float32)
         self._scored_at = np.empty(shape, dtype=np.int32)
         self._lead = np.empty(shape, dtype=np.float32)
-        self._lead_at = np.empty(shape, dtype=np.int32)
+        self._lead_place = np.empty(shape, dtype=np.int32)
         # What cannot change need never be looked at again: known documents, and zero ones where
         # they are always equally far from everything.
         self._zero_stays = scorer.has_zero and scorer.points.distance.name != "l2"
@@ -128,10 +165,12 @@ class Memory:
         """The same for the compiled loops."""
         assert loops.compiled is not None
         free = None if self._free is None else self._free.view(np.uint8)
+        sketch = self._sketch
+        rest, coordinates = (sketch.rest, sketch.coordinates) if sketch else (None, None)
         return loops.compiled.Documents(
-            self.predictions, self._distances, self._lead, self._scored_at, self._lead_at, free,
+            self.predictions, self._distances, self._lead, self._scored_at, self._lead_place, free,
             self._scorer.lengths, self._scorer.scale, self._scorer.squares, self._reach,
-            self._zero_stays, NEVER, ALWAYS, EQUAL,
+            rest, coordinates, self._zero_stays, NEVER, ALWAYS, EQUAL,
         )  # fmt: skip
 
     def measure(self, middle: Float, rows: Rows, products: Single) -> None:
@@ -159,7 +198,7 @@ class Memory:
         assert bounds is not None
         predictions, distances = self.predictions[run], self._distances[run]
         lead, reach = self._lead[run, rows], self._reach
-        at = self._lead_at[run, rows] * np.int32(distances.shape[1]) + predictions[rows]
+        at = self._lead_place[run, rows]
         doubts = 2 * target.doubt(place).of(self._scorer.lengths[rows])
         lost = bounds.widest[place].take(at)
         lost *= reach[rows]
@@ -185,7 +224,7 @@ class Memory:
         # What is left of the lead of the others is their lead from now on.
         safe = numbers[~could]
         self._lead[run, safe] = least[~could]
-        self._lead_at[run, safe] = target.iteration
+        self._lead_place[run, safe] = target.iteration * distances.shape[1] + predictions[safe]
         return numbers[could]
 
     def settle(
@@ -243,5 +282,6 @@ class Memory:
         self.predictions[run, rows] = nearest
         self._distances[run, rows] = products.T
         self._lead[run, rows] = lead
-        self._scored_at[run, rows] = self._lead_at[run, rows] = target.iteration
+        self._scored_at[run, rows] = target.iteration
+        self._lead_place[run, rows] = target.iteration * len(products) + nearest
         return len(moved)

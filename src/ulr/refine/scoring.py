@@ -60,25 +60,19 @@ class Doubt:
         return lengths * np.float32(self.per_length) + np.float32(self.always)
 
 
-def doubts(slopes: Float, offsets: Float) -> tuple[Float, Float]:
-    """What makes the doubt about distances to some centroids, those of several runs at a time.
+def doubts(form: LinearForm) -> tuple[Float, Float]:
+    """What makes the doubt about distances to each of some centroids.
 
     The bound on rounding in a sum of n_dims products, for both distances, and some more for what
     is done with the sums.
 
-    Parameters
-    ----------
-    slopes, offsets
-        (..., n_centroids, n_dims) and (..., n_centroids).
-
     Returns
     -------
     per_length, always
-        (...) as in `Doubt`.
+        (n_centroids,) as in `Doubt`.
     """
-    steepest = np.sqrt(np.einsum("...cd,...cd->...c", slopes, slopes).max(axis=-1))
-    per_length = (2 * (slopes.shape[-1] + 8) + 32) * ROUNDING * steepest
-    return per_length, 32 * ROUNDING * np.abs(offsets).max(axis=-1)
+    per_length = (2 * (form.slopes.shape[1] + 8) + 32) * ROUNDING * form.lengths
+    return per_length, 32 * ROUNDING * np.abs(form.offsets)
 
 
 class LinearScorer:
@@ -177,7 +171,7 @@ class Scores:
 
     def __init__(self, scorer: LinearScorer, centroids: Float, n_rows: int) -> None:
         self._scorer, self.form, self._centroids = scorer, scorer.form(centroids), centroids
-        self._doubt = Doubt(*map(float, doubts(self.form.slopes, self.form.offsets)))
+        self._doubt = Doubt(*(float(of_all.max()) for of_all in doubts(self.form)))
         self.predictions = np.empty(n_rows, dtype=np.intp)
         self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
 

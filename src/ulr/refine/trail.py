@@ -13,8 +13,8 @@ from ulr.refine.scoring import ALWAYS, ROUNDING, Single
 
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
 _WIDENING = 1.0 + 16 * ROUNDING  # more than rounding to float32 takes away
-_FIRST_PASSES = 14  # that there is room for at first
-_FEW_CENTROIDS = 16  # that a BLAS is not worth calling for
+_FIRST_PASSES = 30  # that there is room for at first
+_FEW_CENTROIDS = 16
 _MOST_PAIRS = 1 << 20  # of centroids, over all passes, that are worth comparing with each other
 
 
@@ -30,8 +30,8 @@ class Bounds:
         (n_runs, n_passes, n_centroids) likewise; of any two centroids together it is no less than
         how far they have moved apart. None where that itself is known.
     pairs
-        (n_runs, n_passes, n_centroids, n_centroids) how far they have indeed; None where there are
-        too many.
+        (n_runs, n_passes, n_centroids, n_centroids) how far they have indeed, or what is not
+        sketched of them; None where there are too many.
     lowest, widest
         (n_runs, n_passes, n_centroids) the least shift of the others less one's own, and the
         farthest that another has moved apart.
@@ -57,85 +57,118 @@ class Bounds:
 class Trail:
     """The way that the centroids of some runs have gone: the slopes of as many passes as fit.
 
-    Slopes are kept less what those of a pass have in common. Tables are of (n_runs, n_passes, ...).
+    Tables are of (n_runs, n_passes, ...).
+
+    Parameters
+    ----------
+    n_runs, n_centroids, n_dims
+        How many there are.
+    n_coordinates
+        How many a slope has in a sketch; 0 for none.
     """
 
-    def __init__(self, n_runs: int, n_centroids: int, n_dims: int) -> None:
+    def __init__(
+        self, n_runs: int, n_centroids: int, n_dims: int, n_coordinates: int = 0
+    ) -> None:
         self._n_passes = self._n_kept = 0
         self._n_centroids, self._n_dims = n_centroids, n_dims
         self._most = max(2, _REMEMBERED_BYTES // (8 * n_runs * n_centroids * n_dims))
-        self._slopes = np.empty((n_runs, 0, n_centroids, n_dims))
-        self._levels = np.empty((n_runs, 0, n_centroids))  # distances of the middle
+        # Differences of few slopes are best found one by one, by the compiled loops. They are well
+        # enough known in float32.
+        self._is_direct = loops.compiled is not None and n_centroids <= _FEW_CENTROIDS
+        shape, dtype = (n_runs, 0, n_centroids), np.float32 if self._is_direct else np.float64
+        self._slopes = np.empty((*shape, n_dims), dtype)
+        self._sketched = np.empty((*shape, n_coordinates), dtype)
+        self._levels = np.empty(shape)
         # Of the slopes of a pass with each other.
-        self._products = np.empty((n_runs, 0, n_centroids, n_centroids))
-        self._longest = 0.0  # slope so far, squared
+        self._products = np.empty((*shape, n_centroids))
+        self._longest = 0.0  # slope so far
 
-    def add(self, runs: NDArray[np.intp], slopes: Float, offsets: Float, middle: Float) -> None:
-        """Remember the centroids of a pass of some runs, (n, n_centroids, n_dims)."""
+    def add(
+        self,
+        runs: NDArray[np.intp],
+        slopes: Float,
+        levels: Float,
+        longest: float,
+        sketched: Float | None = None,
+    ) -> None:
+        """Remember the centroids of a pass of some runs.
+
+        Parameters
+        ----------
+        runs
+            (n,) which.
+        slopes
+            (n, n_centroids, n_dims).
+        levels
+            (n, n_centroids) distances of the middle of the documents.
+        longest
+            The length of the longest slope.
+        sketched
+            (n, n_centroids, n_coordinates) of the slopes.
+        """
         self._n_passes += 1
         self._make_room(runs)
-        place, in_pairs = self._n_kept, self._in_pairs
+        place = self._n_kept
         self._n_kept += 1
-        if loops.compiled:
-            products = self._products if in_pairs else None
-            longest = loops.compiled.add_to_trail(
-                slopes, offsets, middle, runs, place, self._slopes, self._levels, products
-            )
-            self._longest = max(self._longest, longest)
+        self._longest = max(self._longest, longest)
+        self._levels[runs, place] = levels
+        if sketched is not None:
+            self._sketched[runs, place] = sketched
+        if self._is_direct:
+            self._slopes[runs, place] = slopes
             return
+        # What all slopes have in common takes nothing from any lead, and products are better
+        # known without it.
         own = slopes - slopes.sum(axis=1, keepdims=True) / self._n_centroids
         self._slopes[runs, place] = own
-        self._levels[runs, place] = offsets - slopes @ middle
-        if in_pairs:
-            products = own @ own.transpose(0, 2, 1)
-            self._products[runs, place] = products
-            self._longest = max(self._longest, float(products.max()))
+        if self._in_pairs:
+            self._products[runs, place] = own @ own.transpose(0, 2, 1)
 
     def _make_room(self, runs: NDArray[np.intp]) -> None:
         """Room for one more pass; the oldest goes where there are too many."""
-        tables = [self._slopes, self._levels]
-        if self._in_pairs:
-            tables.append(self._products)
+        names = ["_slopes", "_sketched", "_levels"]
+        if self._in_pairs and not self._is_direct:
+            names.append("_products")
         room = self._slopes.shape[1]
         if self._n_kept == self._most:
             self._n_kept -= 1
-            for table in tables:
+            for table in (getattr(self, name) for name in names):
                 for run in runs:
                     table[run, : self._n_kept] = table[run, 1 : self._n_kept + 1]
         elif self._n_kept == room:
-            room = min(self._most, 2 * room + _FIRST_PASSES)
-            larger = [np.empty((len(each), room, *each.shape[2:])) for each in tables]
-            for table, new in zip(tables, larger, strict=True):
+            for name in names:
+                table = getattr(self, name)
+                more = min(self._most, 2 * room + _FIRST_PASSES)
+                larger = np.empty((len(table), more, *table.shape[2:]), table.dtype)
                 for run in runs:
-                    new[run, : self._n_kept] = table[run]
-            self._slopes, self._levels = larger[:2]
-            if self._in_pairs:
-                self._products = larger[2]
+                    larger[run, : self._n_kept] = table[run]
+                setattr(self, name, larger)
 
     @property
     def _in_pairs(self) -> bool:
-        return self._n_passes * self._n_centroids**2 <= _MOST_PAIRS
+        return self._is_direct or self._n_passes * self._n_centroids**2 <= _MOST_PAIRS
 
     def bounds(self, runs: NDArray[np.intp]) -> Bounds:
         """How far the centroids of some runs have gone since every pass, the last one included."""
         n, forgotten = self._n_kept, self._n_passes - self._n_kept
         drift = pairs = None
-        if loops.compiled and self._in_pairs and not forgotten:
-            since = self._since(runs) if self._n_centroids > _FEW_CENTROIDS else None
+        if self._is_direct:
+            assert loops.compiled is not None
             shift, lowest, widest, pairs = loops.compiled.bounds(
-                self._levels, self._slopes, self._products, runs, n, since, self._slack, _WIDENING
+                self._levels, self._slopes, self._sketched, runs, n, forgotten, self._longest
             )
-            return Bounds(shift, drift, pairs, lowest, widest, forgotten)
-        levels = self._levels[runs, :n]
-        shift = self._with_forgotten(levels[:, -1:] - levels)
-        lowest = others(shift, np.minimum) - shift
-        lowest[:, :forgotten] = ALWAYS
-        if self._in_pairs:
-            pairs = self._with_forgotten(self._moved_apart(runs))
-            widest = pairs.max(axis=3)
         else:
-            drift = self._with_forgotten(self._moved(runs))
-            widest = others(drift, np.maximum) + drift
+            levels = self._levels[runs, :n]
+            shift = self._with_forgotten(levels[:, -1:] - levels)
+            lowest = others(shift, np.minimum) - shift
+            if self._in_pairs:
+                pairs = self._with_forgotten(self._moved_apart(runs))
+                widest = pairs.max(axis=3)
+            else:
+                drift = self._with_forgotten(self._moved(runs))
+                widest = others(drift, np.maximum) + drift
+        lowest[:, :forgotten] = ALWAYS
         return Bounds(shift, drift, pairs, lowest, widest, forgotten)
 
     def _with_forgotten(self, remembered: Float) -> Single:
@@ -183,7 +216,7 @@ class Trail:
     @property
     def _slack(self) -> float:
         """How far off a square made of sixteen rounded products of slopes can be."""
-        return 16 * (self._n_dims + 16) * 2.0**-52 * self._longest
+        return 16 * (self._n_dims + 16) * 2.0**-52 * self._longest**2
 
 
 def others(table: NDArray[np.floating], extreme: np.ufunc) -> NDArray[np.floating]:
