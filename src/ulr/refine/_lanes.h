@@ -25,6 +25,7 @@
 #if ULR_HAS_DOTS
 typedef float ulr_lanes __attribute__((vector_size(4 * ULR_LANES)));
 typedef float ulr_four __attribute__((vector_size(16)));
+typedef int ulr_places __attribute__((vector_size(16)));
 
 /* Products of three rows with four vectors, without the copies that a BLAS makes of them. The
  * vectors lie one after another, and so do the products of each row. The rows that come next
@@ -102,14 +103,24 @@ static void ulr_dots(
 ULR_DOT(ulr_dot_single, float)
 ULR_DOT(ulr_dot_double, double)
 
-#define ULR_ADD(name, type)                                                                       \
-    ULR_CLONES static void name(double *total, const type *row, double weight, ptrdiff_t n)       \
+/* Moves a row from one sum to another; `from` may be missing. */
+#define ULR_MOVE(name, type)                                                                      \
+    ULR_CLONES static void name(                                                                  \
+        double *from, double *to, const type *row, double weight, ptrdiff_t n)                    \
     {                                                                                             \
-        for (ptrdiff_t d = 0; d < n; d++)                                                         \
-            total[d] += weight * row[d];                                                          \
+        if (from) {                                                                               \
+            for (ptrdiff_t d = 0; d < n; d++) {                                                   \
+                double moved = weight * row[d];                                                   \
+                from[d] -= moved;                                                                 \
+                to[d] += moved;                                                                   \
+            }                                                                                     \
+        } else {                                                                                  \
+            for (ptrdiff_t d = 0; d < n; d++)                                                     \
+                to[d] += weight * row[d];                                                         \
+        }                                                                                         \
     }
-ULR_ADD(ulr_add_single, float)
-ULR_ADD(ulr_add_double, double)
+ULR_MOVE(ulr_move_single, float)
+ULR_MOVE(ulr_move_double, double)
 
 /* Turns products of a few documents, at most ULR_DOCUMENTS, with every centroid's slope into
  * distances; the nearest centroid, the first of equal ones, and its lead over the next. */
@@ -142,34 +153,113 @@ ULR_CLONES ULR_FINITE static void ulr_two_nearest(
 }
 
 /* Documents that are no farther ahead than centroids can have come since their lead was known.
- * `widest` and `lowest` are tables of passes and centroids, and `places` places in them. */
+ * `steps` and `least` are tables of passes and centroids, and `places` places in them. */
 ULR_CLONES static ptrdiff_t ulr_suspects(
     ptrdiff_t start, ptrdiff_t stop, const int *places, const float *lead, const float *reach,
-    const float *lengths, const float *widest, const float *lowest, float per_length,
-    float per_reach, float always, ptrdiff_t *numbers)
+    const float *steps, const float *least, ptrdiff_t *numbers)
 {
     ptrdiff_t n = 0;
     for (ptrdiff_t i = start; i < stop; i++) {
-        float doubt = lengths[i] * per_length + reach[i] * per_reach + always;
         numbers[n] = i;
-        n += widest[places[i]] * reach[i] - lowest[places[i]] + doubt >= lead[i];
+        n += steps[places[i]] * reach[i] >= lead[i] + least[places[i]];
     }
     return n;
 }
 
-/* How far a document is ahead at least: of all centroids but its own, the least distance that it
- * can have by now, less the distance of its own. */
-ULR_CLONES ULR_FINITE static float ulr_least_lead(
-    const float *distances, const float *shift, const float *apart, float own_drift, float reach,
-    int own, int n_centroids)
+#if ULR_HAS_DOTS
+static inline ulr_four ulr_choose(ulr_places which, ulr_four one, ulr_four other)
 {
-    float least = ULR_FAR;
-    for (int c = 0; c < n_centroids; c++) {
-        float left = distances[c] + shift[c] - reach * (apart[c] + own_drift);
-        left = c == own ? ULR_FAR : left;
-        least = left < least ? left : least;
+    return (ulr_four)(((ulr_places)one & which) | ((ulr_places)other & ~which));
+}
+#endif
+
+/* How far a document is ahead at least: of all centroids but its own, the least distance that it
+ * can have by now, less the distance of its own. `near` may be missing. */
+static inline float ulr_least_lead(
+    const float *distances, const float *shift, const float *near, const float *apart,
+    float own_drift, float reach, int own, int n_centroids)
+{
+    float least = ULR_FAR, its_own;
+    int c = 0;
+#if ULR_HAS_DOTS
+    const ulr_places places = {0, 1, 2, 3};
+    const ulr_four none = {ULR_FAR, ULR_FAR, ULR_FAR, ULR_FAR};
+    ulr_four far = none;
+    for (; c + 4 <= n_centroids; c += 4) {
+        ulr_four left, some;
+        memcpy(&left, distances + c, sizeof left);
+        memcpy(&some, shift + c, sizeof some);
+        left += some;
+        if (near) {
+            memcpy(&some, near + c, sizeof some);
+            left -= some;
+        }
+        memcpy(&some, apart + c, sizeof some);
+        left -= reach * (some + own_drift);
+        left = ulr_choose(places + c == own, none, left);
+        far = ulr_choose(left < far, left, far);
     }
-    return least - (distances[own] + shift[own]);
+    far = ulr_choose(
+        far < __builtin_shufflevector(far, far, 2, 3, 0, 1), far,
+        __builtin_shufflevector(far, far, 2, 3, 0, 1));
+    least = far[0] < far[1] ? far[0] : far[1];
+#endif
+    for (; c < n_centroids; c++) {
+        float left = distances[c] + shift[c] - reach * (apart[c] + own_drift);
+        if (near)
+            left -= near[c];
+        if (c != own && left < least)
+            least = left;
+    }
+    its_own = distances[own] + shift[own];
+    return least - (near ? its_own - near[own] : its_own);
+}
+
+/* What one run of centroids remembers of documents, and how far the centroids have gone. */
+typedef struct {
+    const int *predictions, *scored_at;
+    const float *distances, *lengths, *reach, *its_reach;
+    float *lead;
+    int *lead_places;
+    const float *shift, *pairs, *drift; /* one of the last two is missing */
+    float per_length, per_reach, always;
+    int n_centroids, forgotten, iteration;
+} ulr_run;
+
+/* Makes sure that what is remembered of some documents is at hand soon. */
+static inline void ulr_fetch(const ulr_run *run, const ptrdiff_t *numbers, ptrdiff_t n)
+{
+#if defined(__GNUC__)
+    for (ptrdiff_t j = 0; j < n; j++)
+        __builtin_prefetch(run->distances + numbers[j] * run->n_centroids);
+#endif
+}
+
+/* Of some documents those whose label could be another one; others are ahead as of now. `near`
+ * has a row of `stride` for each, or is missing. */
+ULR_CLONES static ptrdiff_t ulr_undecided(
+    const ulr_run *run, ptrdiff_t *numbers, ptrdiff_t n, const float *near, ptrdiff_t stride)
+{
+    ptrdiff_t n_left = 0, n_centroids = run->n_centroids;
+    int place = run->iteration * run->n_centroids;
+    for (ptrdiff_t j = 0; j < n; j++) {
+        ptrdiff_t i = numbers[j], then = run->scored_at[i];
+        int own = run->predictions[i];
+        const float *apart = run->pairs ? run->pairs + (then * n_centroids + own) * n_centroids
+                                        : run->drift + then * n_centroids;
+        float least = ulr_least_lead(
+            run->distances + i * n_centroids, run->shift + then * n_centroids,
+            near ? near + j * stride : NULL, apart, run->pairs ? 0.0f : apart[own],
+            run->its_reach[i], own, run->n_centroids);
+        float doubt = run->lengths[i] * run->per_length + run->reach[i] * run->per_reach;
+        if (least <= doubt + run->always || run->lead[i] < 0 || then < run->forgotten) {
+            numbers[n_left++] = i;
+        } else {
+            run->lead[i] = least;
+            run->lead_places[i] = place + own;
+        }
+    }
+    return n_left;
 }
 
 /* How far each of two vectors has gone, and the square of how far apart that has brought them. */

@@ -27,20 +27,37 @@ cdef extern from "_lanes.h":
     ) nogil
     double ulr_dot_single(const float *row, const double *other, index n) nogil
     double ulr_dot_double(const double *row, const double *other, index n) nogil
-    void ulr_add_single(double *total, const float *row, double weight, index n) nogil
-    void ulr_add_double(double *total, const double *row, double weight, index n) nogil
+    void ulr_move_single(
+        double *from_, double *to, const float *row, double weight, index n
+    ) nogil
+    void ulr_move_double(
+        double *from_, double *to, const double *row, double weight, index n
+    ) nogil
     void ulr_two_nearest(
         float *products, index stride, const float *offsets, index n_centroids, index n,
         int *nearest, float *lead,
     ) nogil
     index ulr_suspects(
         index start, index stop, const int *places, const float *lead, const float *reach,
-        const float *lengths, const float *widest, const float *lowest, float per_length,
-        float per_reach, float always, index *numbers,
+        const float *steps, const float *least, index *numbers,
     ) nogil
-    float ulr_least_lead(
-        const float *distances, const float *shift, const float *apart, float own_drift,
-        float reach, int own, int n_centroids,
+    ctypedef struct ulr_run:
+        const int *predictions
+        const int *scored_at
+        const float *distances
+        const float *lengths
+        const float *reach
+        const float *its_reach
+        float *lead
+        int *lead_places
+        const float *shift
+        const float *pairs
+        const float *drift
+        float per_length, per_reach, always
+        int n_centroids, forgotten, iteration
+    void ulr_fetch(const ulr_run *run, const index *numbers, index n) nogil
+    index ulr_undecided(
+        const ulr_run *run, index *numbers, index n, const float *near, index stride
     ) nogil
     void ulr_subtract(const float *now, const float *then, index n, float *change) nogil
     float ulr_square_apart(const float *one, const float *other, index n) nogil
@@ -93,27 +110,26 @@ cdef class Target:
     cdef const double[:, ::1] offsets, slope_lengths
     cdef const float[:, ::1] single_offsets
     cdef const float[::1] per_length, always, per_reach, sketch_always
-    cdef const float[:, ::1] levels
     cdef const float[:, :, ::1] sketched
-    cdef const float[:, :, ::1] lowest, widest, shift, drift
+    cdef const float[:, :, ::1] steps, least, shift, drift
     cdef const float[:, :, :, ::1] pairs
 
     def __init__(
         self, int iteration, runs, vectors, slopes, offsets, slope_lengths, per_length, always,
-        bounds, sketched,
+        bounds, sketched, steps, least,
     ):
         self.iteration, self.runs, self.vectors = iteration, runs, vectors
         self.slopes, self.offsets, self.slope_lengths = slopes, offsets, slope_lengths
         self.single_offsets = offsets.astype(np.float32)
         self.per_length, self.always = per_length, always
-        self.lowest = self.widest = self.shift = self.drift = self.pairs = None
-        self.sketched = self.levels = self.per_reach = self.sketch_always = None
+        self.steps = self.least = self.shift = self.drift = self.pairs = None
+        self.sketched = self.per_reach = self.sketch_always = None
         if sketched is not None:
-            self.sketched, self.levels = sketched.coordinates, sketched.levels
-            self.per_reach, self.sketch_always = sketched.per_reach, sketched.always
+            self.sketched, self.per_reach = sketched.coordinates, sketched.per_reach
+            self.sketch_always = sketched.always
         self.bounded = bounds is not None
         if bounds is not None:
-            self.lowest, self.widest, self.shift = bounds.lowest, bounds.widest, bounds.shift
+            self.steps, self.least, self.shift = steps, least, bounds.shift
             self.drift, self.pairs, self.forgotten = bounds.drift, bounds.pairs, bounds.forgotten
 
 
@@ -276,13 +292,9 @@ def could_change(Documents memory, Target target, index k, index start, index st
     work_array = np.empty(_room(memory), dtype=np.float32)
     cdef index[::1] numbers = numbers_array
     cdef float[::1] work = work_array
-    cdef index first = start, n = 0
+    cdef index n
     with nogil:
-        while first < stop:
-            n += _could_change(
-                memory, target, k, first, min(first + ULR_DOCUMENTS, stop), &numbers[n], &work[0]
-            )
-            first += ULR_DOCUMENTS
+        n = _could_change(memory, target, k, start, stop, &numbers[0], &work[0])
     return numbers_array[:n]
 
 
@@ -294,58 +306,50 @@ cdef index _room(Documents memory) noexcept:
 cdef index _could_change(
     Documents memory, Target target, index k, index start, index stop, index *numbers, float *near
 ) noexcept nogil:
-    """Of at most ULR_DOCUMENTS; `near` has room for their distances in the sketch."""
-    cdef index n_centroids = memory.distances.shape[2], run = target.runs[k], i, j, n = 0
-    cdef bint in_pairs = target.pairs is not None, is_sketched = target.sketched is not None
-    cdef float per_length = 2 * target.per_length[k], always = 2 * target.always[k]
-    cdef float per_reach = 0.0, doubt, least, own_drift = 0.0
-    cdef const float *reach = &memory.reach[0]
-    cdef const float *its_reach = &memory.rest[0] if is_sketched else reach
-    cdef const float *shift
-    cdef const float *apart
-    cdef int then, own, place = target.iteration * <int>n_centroids
+    """`near` has room for the distances of ULR_DOCUMENTS in the sketch."""
+    cdef index place = target.runs[k], n = 0, n_suspects, first = start
+    cdef bint is_sketched = target.sketched is not None
+    cdef ulr_run run
+    run.predictions, run.scored_at = &memory.predictions[place, 0], &memory.scored_at[place, 0]
+    run.lead, run.lead_places = &memory.lead[place, 0], &memory.lead_place[place, 0]
+    run.distances, run.lengths = &memory.distances[place, 0, 0], &memory.lengths[0]
+    run.reach = run.its_reach = &memory.reach[0]
+    run.shift, run.pairs, run.drift = &target.shift[k, 0, 0], NULL, NULL
+    if target.pairs is not None:
+        run.pairs = &target.pairs[k, 0, 0, 0]
+    else:
+        run.drift = &target.drift[k, 0, 0]
+    run.per_length, run.always = 2 * target.per_length[k], 2 * target.always[k]
+    run.per_reach, run.n_centroids = 0.0, <int>memory.distances.shape[2]
+    run.forgotten, run.iteration = target.forgotten, target.iteration
     if is_sketched:
-        per_reach = target.per_reach[k]
-        always += target.sketch_always[k]
-    cdef index n_suspects = ulr_suspects(
-        start, stop, &memory.lead_place[run, 0], &memory.lead[run, 0], reach, &memory.lengths[0],
-        &target.widest[k, 0, 0], &target.lowest[k, 0, 0], per_length, per_reach, always, numbers,
-    )
-    if is_sketched:
-        _near(memory, target, k, numbers, n_suspects, near)
-    for j in range(n_suspects):
-        i = numbers[j]
-        own, then = memory.predictions[run, i], memory.scored_at[run, i]
-        shift = near + j * target.sketched.shape[1] if is_sketched else &target.shift[k, then, 0]
-        apart = &target.pairs[k, then, own, 0] if in_pairs else &target.drift[k, then, 0]
-        if not in_pairs:
-            own_drift = apart[own]
-        least = ulr_least_lead(
-            &memory.distances[run, i, 0], shift, apart, own_drift, its_reach[i], own,
-            <int>n_centroids,
+        run.its_reach, run.per_reach = &memory.rest[0], target.per_reach[k]
+        run.always += target.sketch_always[k]
+    while first < stop:
+        n_suspects = ulr_suspects(
+            first, min(first + ULR_DOCUMENTS, stop), run.lead_places, run.lead, run.reach,
+            &target.steps[k, 0, 0], &target.least[k, 0, 0], numbers + n,
         )
-        doubt = memory.lengths[i] * per_length + reach[i] * per_reach + always
-        if least <= doubt or memory.lead[run, i] < 0 or then < target.forgotten:
-            numbers[n] = i
-            n += 1
-        else:
-            memory.lead[run, i] = least
-            memory.lead_place[run, i] = place + own
+        if is_sketched:
+            ulr_fetch(&run, numbers + n, n_suspects)
+            _near(memory, target, k, numbers + n, n_suspects, near)
+        n += ulr_undecided(
+            &run, numbers + n, n_suspects, near if is_sketched else NULL,
+            target.sketched.shape[1] if is_sketched else 0,
+        )
+        first += ULR_DOCUMENTS
     return n
 
 
 cdef void _near(
     Documents memory, Target target, index k, const index *numbers, index n, float *near
 ) noexcept nogil:
-    """Distances of the sketches of documents, a row for each."""
-    cdef index n_vectors = target.sketched.shape[1], c, j
+    """What the sketches tell of the distances of documents, a row for each, to be taken off."""
+    cdef index n_vectors = target.sketched.shape[1]
     _products[float](
         memory.coordinates, numbers, 0, n, &target.sketched[k, 0, 0], n_vectors, near, 1,
         n_vectors, NULL,
     )
-    for j in range(n):
-        for c in range(target.levels.shape[1]):
-            near[j * n_vectors + c] = target.levels[k, c] - near[j * n_vectors + c]
 
 
 def settle(
@@ -387,6 +391,7 @@ cdef index _settle(
     cdef int *predictions = &memory.predictions[run, 0]
     cdef float per_length = target.per_length[k], always = target.always[k], its_lead
     cdef double scale, length
+    cdef double *from_where
     cdef int own, before
     cdef const real *row
     cdef float *distances
@@ -397,7 +402,7 @@ cdef index _settle(
         _near(memory, target, k, numbers, n, near)
         for j in range(n):
             for c in range(n_centroids):
-                products[c * stride + j] -= near[j * target.sketched.shape[1] + c]
+                products[c * stride + j] += near[j * target.sketched.shape[1] + c]
     for j in range(n):
         i, own, its_lead = numbers[j], nearest[j], leads[j]
         distances, before = &memory.distances[run, i, 0], predictions[i]
@@ -425,10 +430,10 @@ cdef index _settle(
                 continue
         memory.lead_place[run, i] = target.iteration * <int>n_centroids + own
         moved += 1
-        _add(sums + own * n_dims, row, scale, n_dims)
+        from_where = sums + before * n_dims if before >= 0 else NULL
+        _move(from_where, sums + own * n_dims, row, scale, n_dims)
         counts[own] += 1.0
         if before >= 0:
-            _add(sums + before * n_dims, row, -scale, n_dims)
             counts[before] -= 1.0
         predictions[i] = own
     return moved
@@ -464,76 +469,93 @@ def advance(
 ):
     """`ulr.refine.linear.SharedPasses._by_products`, for the rows from number `start` on.
 
-    Goes through few documents at a time, finds those that could change in each run, and decides
-    about these, while their rows are in the cache. Adds to sums, counts, moved and scored. The
-    first of four vectors may be the middle, if it is to be measured how far it is.
+    Finds the documents that could change in each of some runs, then goes through few of them at a
+    time, and decides about these while their rows are in the cache. Adds to sums, counts, moved
+    and scored. The first of four vectors may be the middle, if it is to be measured how far it
+    is; no document is passed over then.
     """
     cdef index n_runs = target.runs.shape[0], n = rows.shape[0], n_dims = rows.shape[1]
-    cdef index n_vectors = target.vectors.shape[1], first = 0, size, k, j, c, m
+    cdef index n_vectors = target.vectors.shape[1], first, stop, r, k, j, c, m
     cdef index most = ULR_DOCUMENTS if n_runs == 1 else FEW_DOCUMENTS
-    cdef bint unit = memory.scale is not None, is_measured = middle is not None
-    cdef index numbers[ULR_DOCUMENTS]
+    cdef index some = min(n_runs, max(1, FEW_BYTES // (12 * n_vectors * n_dims))), run = 0
+    cdef bint unit = memory.scale is not None
+    numbers_array, found_array = np.empty((some, n), dtype=np.intp), np.empty(some, dtype=np.intp)
+    done_array = np.empty(some, dtype=np.intp)
     products_array = np.empty(max(n_vectors, ULR_VECTORS) * ULR_DOCUMENTS, dtype=np.float32)
     singles_array = np.empty(ULR_ROWS * n_dims if real is double else 1, dtype=np.float32)
     compared_array, near_array = np.empty(n_vectors), np.empty(_room(memory), dtype=np.float32)
+    cdef index[:, ::1] numbers = numbers_array
+    cdef index[::1] found = found_array, done = done_array
     cdef float[::1] products = products_array, singles = singles_array, near = near_array
     cdef double[::1] compared = compared_array
-    cdef index some = max(1, FEW_BYTES // (12 * n_vectors * n_dims)), run = 0
+    cdef index *its_numbers
     with nogil:
         while run < n_runs:
+            for r in range(min(some, n_runs - run)):
+                k = run + r
+                done[r] = 0
+                if target.bounded:
+                    found[r] = _could_change(
+                        memory, target, k, start, start + n, &numbers[r, 0], &near[0]
+                    )
+                else:
+                    found[r] = n
+                    for j in range(n):
+                        numbers[r, j] = start + j
+                scored[k] += found[r]
             first = 0
             while first < n:
-                size = min(most, n - first)
-                if is_measured and run == 0:
-                    for j in range(size):
-                        numbers[j] = start + first + j
-                    _products(
-                        rows, numbers, start, size, &middle[0, 0], ULR_VECTORS, &products[0],
-                        most, 1, &singles[0],
+                stop = start + min(first + most, n)
+                if middle is not None and run == 0:
+                    _measure(
+                        memory, rows, start, start + first, stop, middle, middle_square,
+                        &numbers[0, first], &products[0], &singles[0],
                     )
-                    for j in range(size):
-                        _reach(memory, numbers[j], products[j], middle_square, n_dims)
-                for k in range(run, min(run + some, n_runs)):
-                    if target.bounded:
-                        m = _could_change(
-                            memory, target, k, start + first, start + first + size, numbers,
-                            &near[0],
-                        )
-                    else:
-                        m = size
-                        for j in range(size):
-                            numbers[j] = start + first + j
+                for r in range(min(some, n_runs - run)):
+                    k = run + r
+                    its_numbers, m = &numbers[r, done[r]], 0
+                    while done[r] + m < found[r] and its_numbers[m] < stop:
+                        m += 1
                     if m == 0:
                         continue
+                    done[r] += m
                     _products(
-                        rows, numbers, start, m, &target.vectors[k, 0, 0], n_vectors,
+                        rows, its_numbers, start, m, &target.vectors[k, 0, 0], n_vectors,
                         &products[0], most, 1, &singles[0],
                     )
                     if unit:
                         for c in range(target.slopes.shape[1]):
                             for j in range(m):
-                                products[c * most + j] *= memory.scale[numbers[j]]
+                                products[c * most + j] *= memory.scale[its_numbers[j]]
                     moved[k] += _settle(
-                        memory, target, k, numbers, m, &products[0], most, rows, 0, start,
+                        memory, target, k, its_numbers, m, &products[0], most, rows, 0, start,
                         &sums[k, 0, 0], &counts[k, 0], &compared[0], &near[0],
                     )
-                    scored[k] += m
-                first += size
+                first += most
             run += some
 
 
-cdef void _reach(
-    Documents memory, index i, double product, double square, index n_dims
+cdef void _measure(
+    Documents memory, const real[:, :] rows, index start, index first, index stop,
+    const float[:, ::1] middle, double square, const index *numbers, float *products,
+    float *singles,
 ) noexcept nogil:
     """`ulr.refine.memory.Memory.measure`."""
-    cdef double rounding = 1.0 / (1 << 24), length = memory.lengths[i], doubt, squared
-    if memory.scale is not None:
-        product *= memory.scale[i]
-    doubt = 4 * (n_dims + 32) * rounding * length * (length + sqrt(square))
-    squared = length * length - 2.0 * product + square
-    memory.reach[i] = <float>(
-        sqrt((squared if squared > 0.0 else 0.0) + doubt) * (1.0 + 4 * rounding)
+    cdef index n_dims = rows.shape[1], i
+    cdef double rounding = 1.0 / (1 << 24), length, doubt, squared
+    _products(
+        rows, numbers, start, stop - first, &middle[0, 0], ULR_VECTORS, products, ULR_DOCUMENTS,
+        1, singles,
     )
+    for i in range(first, stop):
+        length, squared = memory.lengths[i], products[i - first]
+        if memory.scale is not None:
+            squared *= memory.scale[i]
+        doubt = 4 * (n_dims + 32) * rounding * length * (length + sqrt(square))
+        squared = length * length - 2.0 * squared + square
+        memory.reach[i] = <float>(
+            sqrt((squared if squared > 0.0 else 0.0) + doubt) * (1.0 + 4 * rounding)
+        )
 
 
 def squares(const real[:, :] rows):
@@ -547,11 +569,13 @@ def squares(const real[:, :] rows):
     return squares_array
 
 
-cdef inline void _add(double *total, const real *row, double weight, index n) noexcept nogil:
+cdef inline void _move(
+    double *before, double *after, const real *row, double weight, index n
+) noexcept nogil:
     if real is float:
-        ulr_add_single(total, row, weight, n)
+        ulr_move_single(before, after, row, weight, n)
     else:
-        ulr_add_double(total, row, weight, n)
+        ulr_move_double(before, after, row, weight, n)
 
 
 cdef inline double _dot(const real *row, const double *other, index n) noexcept nogil:

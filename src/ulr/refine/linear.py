@@ -181,6 +181,7 @@ class SharedPasses:
             lengths,
             self._doubts[0],
             self._doubts[1],
+            float(np.linalg.norm(self._middle)) * (1 + 4 * ROUNDING),
             self._trail.bounds(self._runs) if has_bounds else None,
             sketched,
         )
@@ -193,9 +194,7 @@ class SharedPasses:
         always = 16 * ROUNDING * np.abs(levels).max(axis=1)
         np.maximum(self._doubts[2], per_reach, out=self._doubts[2])
         np.maximum(self._doubts[3], always, out=self._doubts[3])
-        return Sketched(
-            levels.astype(np.float32), aligned(coordinates), self._doubts[2], self._doubts[3]
-        )
+        return Sketched(aligned(coordinates), self._doubts[2], self._doubts[3])
 
     def _parts(self, target: Target) -> Iterator[_Part]:
         """Do the pass; the outcomes for the documents part by part."""

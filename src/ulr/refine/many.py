@@ -25,7 +25,7 @@ from ulr.refine.survey import Survey
 from ulr.refine.threads import Item, Result, in_order
 
 _GROUP_BYTES = 256 << 20  # of what is remembered about the documents for the sets of a group
-_MOST_SETS = 64
+_MOST_SETS = 32
 _LARGEST_SIDE_BY_SIDE = 1 << 22  # scores of a problem that others may run beside
 
 

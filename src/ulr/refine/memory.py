@@ -46,6 +46,8 @@ class Target:
         the lengths of the slopes.
     per_length, always
         (n,) the doubt about distances of this pass and of those before.
+    middle_length
+        The length of the vector in the middle of the documents, rounded up.
     bounds
         How far their centroids have gone; None where documents are to be scored anyway.
     sketched
@@ -59,6 +61,7 @@ class Target:
     lengths: Float
     per_length: Single
     always: Single
+    middle_length: float
     bounds: Bounds | None
     sketched: Sketched | None = None
 
@@ -81,8 +84,27 @@ class Target:
         assert loops.compiled is not None
         return loops.compiled.Target(
             self.iteration, self.runs, self.vectors, self.slopes, self.offsets, self.lengths,
-            self.per_length, self.always, self.bounds, self.sketched,
+            self.per_length, self.always, self.bounds, self.sketched, *self.quick_bounds,
         )  # fmt: skip
+
+    @cached_property
+    def quick_bounds(self) -> tuple[Single, Single] | tuple[None, None]:
+        """What a document loses for its reach, and otherwise, since any pass with any label.
+
+        Both (n, n_passes, n_centroids), made of the farthest that any other centroid has gone,
+        and of all doubt. The second is less than zero.
+        """
+        if self.bounds is None:
+            return None, None
+        per_length, always = 2 * self.per_length, 2 * self.always
+        if self.sketched is not None:
+            always = always + self.sketched.always
+        # No document is longer than the middle and its reach.
+        always = always + per_length * np.float32(self.middle_length)
+        per_reach = per_length if self.sketched is None else per_length + self.sketched.per_reach
+        steps = self.bounds.widest + per_reach[:, None, None]
+        least = self.bounds.lowest - always[:, None, None]
+        return steps, least
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +113,12 @@ class Sketched:
 
     Attributes
     ----------
-    levels
-        (n, n_centroids) distances of the middle.
     coordinates
         (n, n_centroids, n_coordinates) of the slopes, `aligned`.
     per_reach, always
         (n,) the doubt about distances in the sketch, of this pass and of those before.
     """
 
-    levels: Single
     coordinates: Single
     per_reach: Single
     always: Single
@@ -198,12 +217,11 @@ class Memory:
         assert bounds is not None
         predictions, distances = self.predictions[run], self._distances[run]
         lead, reach = self._lead[run, rows], self._reach
-        at = self._lead_place[run, rows]
-        doubts = 2 * target.doubt(place).of(self._scorer.lengths[rows])
-        lost = bounds.widest[place].take(at)
+        at, (steps, least_of) = self._lead_place[run, rows], target.quick_bounds
+        assert steps is not None and least_of is not None
+        lost = steps[place].take(at)
         lost *= reach[rows]
-        lost -= bounds.lowest[place].take(at)
-        lost += doubts
+        lost -= least_of[place].take(at)
         suspects = np.flatnonzero(lost >= lead)
         if len(suspects) == 0:
             return suspects
@@ -218,7 +236,7 @@ class Memory:
         least = left.min(axis=1)
         least -= distances[numbers, own]
         least -= shift[then, own]
-        could = least <= doubts.take(suspects)
+        could = least <= 2 * target.doubt(place).of(self._scorer.lengths[numbers])
         could |= lead.take(suspects) < 0
         could |= then < bounds.forgotten
         # What is left of the lead of the others is their lead from now on.
