@@ -13,7 +13,7 @@ from ulr.refine.assign import Passer, PlainPasser, with_largest
 from ulr.refine.distances import Float
 from ulr.refine.divergence import DivergencePasser
 from ulr.refine.linear import LinearPasser
-from ulr.refine.loop import Loop, Problem, Settings
+from ulr.refine.loop import Loop, Problem, Settings, Update
 from ulr.refine.matching import match_one_to_one
 from ulr.refine.points import Points
 from ulr.refine.result import Refinement
@@ -111,11 +111,16 @@ def choose_engine(points: Points, survey: Survey, anchors: Float, shortcuts: boo
 
 def run(problem: Problem, settings: Settings, engine: Engine, survey: Survey) -> Refinement:
     """Refine until no prediction changes, and give the pass that the settings ask for."""
-    loop = Loop(problem, settings)
+    loop, update = Loop(problem, settings), Update([problem], settings)
     passer = engine.passer(problem.known, len(loop.start))
-    while not loop.done:
-        loop.take_in(passer.assign(loop.centroids))
-    del passer
+    while True:
+        assignment = passer.assign(loop.centroids)
+        loop.record(assignment)
+        if loop.done:
+            break
+        sums, counts = assignment.sums[None], assignment.counts[None]
+        loop.centroids = update(sums, counts, loop.centroids[None])[0]
+    del passer, assignment
     return answer(problem, settings, engine, survey, loop)
 
 

@@ -128,6 +128,11 @@ class SharedPasses:
             setattr(self, name, getattr(self, name)[places])
         self._doubts = self._doubts.take(places, axis=1)
 
+    @property
+    def clusters(self) -> tuple[Float, Float]:
+        """Sums and counts of the clusters after the last pass, of all runs that go on."""
+        return self._sums, self._counts
+
     def assign(self, centroids: Float) -> list[Assignment]:
         """Give every document its nearest centroid in every run, (n_runs, n_centroids, n_dims)."""
         self._iteration += 1

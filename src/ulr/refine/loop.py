@@ -6,6 +6,7 @@ how fast, is a `Passer`'s.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +76,7 @@ class Loop:
     """
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
-        self._problem, self._settings = problem, settings
+        self._settings = settings
         self.start: Float = problem.anchors
         if settings.random_start:
             self.start = _random_documents(problem, settings)
@@ -84,11 +85,9 @@ class Loop:
         self.changed: list[int] = []
         self.kept = 0
         self.done = self.converged = False
-        self._known = _known_means(problem, settings)
-        self._mean: Float | None = None
 
-    def take_in(self, assignment: Assignment) -> None:
-        """Record a pass over the documents and work out the centroids of the next one."""
+    def record(self, assignment: Assignment) -> None:
+        """Take in a pass over the documents."""
         iteration, settings = len(self.objective), self._settings
         self.objective.append(assignment.total / max(1.0, assignment.counts.sum()))
         self.changed.append(assignment.changed)
@@ -102,24 +101,55 @@ class Loop:
             self.first_predictions = assignment.predictions.copy()
         self.converged = iteration > 0 and assignment.changed == 0
         self.done = self.converged or len(self.objective) == settings.max_iterations
-        if not self.done:
-            self.centroids = self._update(assignment)
 
-    def _update(self, assignment: Assignment) -> Float:
-        """The next centroids: cluster mean, mean of the known documents and anchor, weighted."""
-        if self._mean is None:
-            # Of all documents that are in some cluster; their sum does not change.
-            self._mean = assignment.sums.sum(axis=0) / max(1.0, assignment.counts.sum())
-        settings, counts = self._settings, assignment.counts[:, None]
-        standing_in = self._mean if settings.empty_cluster == "mean" else self.centroids
-        means = np.where(counts > 0, assignment.sums / np.maximum(counts, 1.0), standing_in)
+
+class Update:
+    """Works out the centroids of the next pass, of several runs at a time.
+
+    Parameters
+    ----------
+    problems
+        Of the runs; nothing or the same is known in all of them.
+    settings
+        How to refine each.
+    """
+
+    def __init__(self, problems: Sequence[Problem], settings: Settings) -> None:
+        self._stays = settings.empty_cluster == "previous"
+        self._known = _known_means(problems[0], settings)
+        self._others = 1.0
+        self._own: Float | None = None
+        if not settings.random_start and settings.anchor_weight > 0.0:
+            self._others = 1.0 - settings.anchor_weight
+            self._own = settings.anchor_weight * np.stack([each.anchors for each in problems])
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Go on with some of the runs only."""
+        if self._own is not None:
+            self._own = self._own[places]
+
+    def __call__(self, sums: Float, counts: Float, centroids: Float) -> Float:
+        """The next centroids: cluster mean, mean of the known documents and anchor, weighted.
+
+        Parameters
+        ----------
+        sums, counts
+            (n_runs, n_centroids, n_dims) and (n_runs, n_centroids), of the clusters.
+        centroids
+            Of this pass.
+        """
+        means = sums / np.maximum(counts, 1.0)[..., None]
+        for empty in np.argwhere(counts == 0.0):
+            run, cluster = empty
+            mean = sums[run].sum(axis=0) / max(1.0, counts[run].sum())
+            means[run, cluster] = centroids[run, cluster] if self._stays else mean
         if self._known is not None:
             weight, known_means = self._known
             means = (1.0 - weight) * means + weight * known_means
-        if settings.random_start or settings.anchor_weight == 0.0:
-            return means
-        own = settings.anchor_weight
-        return (1.0 - own) * means + own * self._problem.anchors
+        if self._own is not None:
+            means *= self._others
+            means += self._own
+        return means
 
 
 def _known_means(problem: Problem, settings: Settings) -> tuple[Float, Float] | None:

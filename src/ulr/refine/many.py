@@ -16,7 +16,7 @@ import numpy as np
 from ulr.refine.distances import Float
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
 from ulr.refine.linear import SharedPasses, goes_at_once
-from ulr.refine.loop import Loop, Problem, Settings
+from ulr.refine.loop import Loop, Problem, Settings, Update
 from ulr.refine.points import Points, side_by_side
 from ulr.refine.result import Refinement
 from ulr.refine.scoring import LinearScorer, Raw, Scores
@@ -121,15 +121,22 @@ def _refine_group(
     loops = [Loop(problem, settings) for problem in problems]
     known, n_labels = problems[0].known, problems[0].n_labels
     passes = SharedPasses(scorer, known, len(loops), n_labels, its_sketch)
-    running = loops
-    while running:
-        assignments = passes.assign(np.stack([loop.centroids for loop in running]))
+    update, running = Update(problems, settings), loops
+    centroids = np.stack([loop.centroids for loop in loops])
+    while True:
+        assignments = passes.assign(centroids)
         for loop, assignment in zip(running, assignments, strict=True):
-            loop.take_in(assignment)
+            loop.record(assignment)
         going_on = [i for i, loop in enumerate(running) if not loop.done]
         if len(going_on) < len(running):
             passes.keep(going_on)
-            running = [running[i] for i in going_on]
+            update.keep(going_on)
+            running, centroids = [running[i] for i in going_on], centroids[going_on]
+        if not running:
+            break
+        centroids = update(*passes.clusters, centroids)
+        for loop, its_centroids in zip(running, centroids, strict=True):
+            loop.centroids = its_centroids
     del passes, assignments
     n_documents = problems[0].n_documents
     answers = _final_scores(scorer, [loop.kept_centroids for loop in loops], n_documents)
