@@ -105,31 +105,23 @@ cdef class Target:
     cdef int iteration, forgotten
     cdef bint bounded
     cdef const index[::1] runs
-    cdef const float[:, :, ::1] vectors
+    cdef const float[:, :, ::1] vectors, sketched
     cdef const double[:, :, ::1] slopes
-    cdef const double[:, ::1] offsets, slope_lengths
-    cdef const float[:, ::1] single_offsets
-    cdef const float[::1] per_length, always, per_reach, sketch_always
-    cdef const float[:, :, ::1] sketched
+    cdef const double[:, ::1] offsets, lengths
+    cdef const float[:, ::1] single_offsets, doubts
     cdef const float[:, :, ::1] steps, least, shift, drift
     cdef const float[:, :, :, ::1] pairs
 
     def __init__(
-        self, int iteration, runs, vectors, slopes, offsets, slope_lengths, per_length, always,
-        bounds, sketched, steps, least,
+        self, int iteration, runs, slopes, offsets, lengths, vectors, sketched, doubts, bounds
     ):
         self.iteration, self.runs, self.vectors = iteration, runs, vectors
-        self.slopes, self.offsets, self.slope_lengths = slopes, offsets, slope_lengths
+        self.slopes, self.offsets, self.lengths = slopes, offsets, lengths
         self.single_offsets = offsets.astype(np.float32)
-        self.per_length, self.always = per_length, always
+        self.doubts, self.sketched, self.bounded = doubts, sketched, bounds is not None
         self.steps = self.least = self.shift = self.drift = self.pairs = None
-        self.sketched = self.per_reach = self.sketch_always = None
-        if sketched is not None:
-            self.sketched, self.per_reach = sketched.coordinates, sketched.per_reach
-            self.sketch_always = sketched.always
-        self.bounded = bounds is not None
         if bounds is not None:
-            self.steps, self.least, self.shift = steps, least, bounds.shift
+            self.steps, self.least, self.shift = bounds.steps, bounds.least, bounds.shift
             self.drift, self.pairs, self.forgotten = bounds.drift, bounds.pairs, bounds.forgotten
 
 
@@ -223,6 +215,44 @@ def scores(
     return unsure_array[:n_unsure]
 
 
+def aim(
+    const double[:, ::1] slopes,
+    const double[::1] offsets,
+    const double[::1] middle,
+    const double[::1] factors,
+    float[:, ::1] doubts,
+):
+    """`ulr.refine.linear.SharedPasses._measure`, without what there is a BLAS for."""
+    cdef index n_runs = doubts.shape[1], n = slopes.shape[0] // n_runs, n_dims = slopes.shape[1]
+    cdef index n_vectors = n + (ULR_VECTORS - n % ULR_VECTORS) % ULR_VECTORS, k, c, d, place
+    lengths_array, levels_array = np.empty((n_runs, n)), np.empty((n_runs, n))
+    vectors_array = np.empty((n_runs, n_vectors, n_dims), dtype=np.float32)
+    cdef double[:, ::1] lengths = lengths_array, levels = levels_array
+    cdef float[:, :, ::1] vectors = vectors_array
+    cdef double longest, highest, level
+    with nogil:
+        for k in range(n_runs):
+            longest = highest = level = 0.0
+            for c in range(n):
+                place = k * n + c
+                lengths[k, c] = sqrt(ulr_dot_double(&slopes[place, 0], &slopes[place, 0], n_dims))
+                levels[k, c] = offsets[place] - ulr_dot_double(
+                    &slopes[place, 0], &middle[0], n_dims
+                )
+                longest, level = max(longest, lengths[k, c]), max(level, fabs(levels[k, c]))
+                highest = max(highest, fabs(offsets[place]))
+                for d in range(n_dims):
+                    vectors[k, c, d] = <float>slopes[place, d]
+            for c in range(n, n_vectors):
+                for d in range(n_dims):
+                    vectors[k, c, d] = 0.0
+            doubts[0, k] = max(doubts[0, k], <float>(factors[0] * longest))
+            doubts[1, k] = max(doubts[1, k], <float>(factors[1] * highest))
+            doubts[2, k] = max(doubts[2, k], <float>(factors[2] * longest))
+            doubts[3, k] = max(doubts[3, k], <float>(factors[3] * level))
+    return lengths_array, levels_array, vectors_array
+
+
 def bounds(
     const double[:, :, ::1] levels,
     const float[:, :, :, ::1] trail,
@@ -231,6 +261,9 @@ def bounds(
     index n_kept,
     index forgotten,
     double longest,
+    const float[::1] per_reach,
+    const float[::1] always,
+    float look_again,
 ):
     """`ulr.refine.trail.Trail.bounds` of runs that compare their centroids in pairs.
 
@@ -241,7 +274,7 @@ def bounds(
     cdef index k, run, p, t, c, a, d, last = n_kept - 1
     tables = [np.zeros((n_runs, n_passes, n), dtype=np.float32) for _ in range(3)]
     pairs_array = np.zeros((n_runs, n_passes, n, n), dtype=np.float32)
-    cdef float[:, :, ::1] shift = tables[0], lowest = tables[1], widest = tables[2]
+    cdef float[:, :, ::1] shift = tables[0], steps = tables[1], least_shift = tables[2]
     cdef float[:, :, :, ::1] pairs = pairs_array
     changes_array = np.empty((n, n_dims), dtype=np.float32)
     known_array = np.empty((n, n_coordinates + 1), dtype=np.float32)
@@ -252,6 +285,9 @@ def bounds(
     with nogil:
         for k in range(n_runs):
             run = runs[k]
+            for t in range(forgotten):
+                for c in range(n):
+                    least_shift[k, t, c] = look_again
             for p in range(n_kept):
                 t = forgotten + p
                 least = next_least = ULR_FAR
@@ -264,7 +300,8 @@ def bounds(
                         next_least = moved
                 for c in range(n):
                     moved = levels[run, last, c] - levels[run, p, c]
-                    lowest[k, t, c] = <float>((next_least if moved == least else least) - moved)
+                    moved = (next_least if moved == least else least) - moved
+                    least_shift[k, t, c] = <float>moved - always[k]
                     ulr_subtract(
                         &trail[run, last, c, 0], &trail[run, p, c, 0], n_dims, &changes[c, 0]
                     )
@@ -275,14 +312,16 @@ def bounds(
                         square = ulr_square_apart(&changes[a, 0], &changes[c, 0], n_dims)
                         square = square * (1.0 + rounding) + slack
                         moved = sqrt(square)
-                        widest[k, t, a] = max(widest[k, t, a], <float>moved)
-                        widest[k, t, c] = max(widest[k, t, c], <float>moved)
+                        steps[k, t, a] = max(steps[k, t, a], <float>moved)
+                        steps[k, t, c] = max(steps[k, t, c], <float>moved)
                         if n_coordinates:
                             square -= (1.0 - rounding) * ulr_square_apart(
                                 &known[a, 0], &known[c, 0], n_coordinates
                             )
                             moved = sqrt(max(square, slack))
                         pairs[k, t, a, c] = pairs[k, t, c, a] = <float>moved
+                for c in range(n):
+                    steps[k, t, c] += per_reach[k]
     return *tables, pairs_array
 
 
@@ -319,12 +358,12 @@ cdef index _could_change(
         run.pairs = &target.pairs[k, 0, 0, 0]
     else:
         run.drift = &target.drift[k, 0, 0]
-    run.per_length, run.always = 2 * target.per_length[k], 2 * target.always[k]
-    run.per_reach, run.n_centroids = 0.0, <int>memory.distances.shape[2]
+    run.per_length, run.per_reach = 2 * target.doubts[0, k], target.doubts[2, k]
+    run.always = 2 * target.doubts[1, k] + target.doubts[3, k]
+    run.n_centroids = <int>memory.distances.shape[2]
     run.forgotten, run.iteration = target.forgotten, target.iteration
     if is_sketched:
-        run.its_reach, run.per_reach = &memory.rest[0], target.per_reach[k]
-        run.always += target.sketch_always[k]
+        run.its_reach = &memory.rest[0]
     while first < stop:
         n_suspects = ulr_suspects(
             first, min(first + ULR_DOCUMENTS, stop), run.lead_places, run.lead, run.reach,
@@ -389,7 +428,7 @@ cdef index _settle(
     cdef index run = target.runs[k], i, j, c, moved = 0
     cdef bint some_known = memory.free is not None, unit = memory.scale is not None, doubtful
     cdef int *predictions = &memory.predictions[run, 0]
-    cdef float per_length = target.per_length[k], always = target.always[k], its_lead
+    cdef float per_length = target.doubts[0, k], always = target.doubts[1, k], its_lead
     cdef double scale, length
     cdef double *from_where
     cdef int own, before
@@ -449,7 +488,7 @@ cdef int _first_nearest(
         compared[c] = target.offsets[k, c] - scale * _dot(row, &target.slopes[k, c, 0], n_dims)
         least = compared[c] if c == 0 or compared[c] < least else least
     for c in range(n_centroids):
-        equal = length * target.slope_lengths[k, c] + fabs(target.offsets[k, c])
+        equal = length * target.lengths[k, c] + fabs(target.offsets[k, c])
         if compared[c] <= least + close * equal:
             return <int>c
     return 0

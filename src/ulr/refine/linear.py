@@ -29,10 +29,17 @@ from numpy.typing import NDArray
 
 from ulr.refine import loops
 from ulr.refine.assign import Assignment
-from ulr.refine.distances import Float
-from ulr.refine.memory import Memory, Sketched, Target, aligned
+from ulr.refine.distances import Float, LinearForm
+from ulr.refine.memory import Memory, Target, aligned
 from ulr.refine.points import is_side_by_side, side_by_side
-from ulr.refine.scoring import ALIGNED, ROUNDING, LinearScorer, Raw, Single, doubts
+from ulr.refine.scoring import (
+    ALIGNED,
+    ROUNDING,
+    LinearScorer,
+    Raw,
+    Single,
+    rounding_of_distances,
+)
 from ulr.refine.sketch import Sketch
 from ulr.refine.trail import Trail
 
@@ -113,13 +120,18 @@ class SharedPasses:
         self._trail = Trail(n_runs, n_centroids, n_dims, len(sketch.basis) if sketch else 0)
         # Of the documents; known from the beginning, or after the first pass.
         self._middle = sketch.middle if sketch else np.zeros(n_dims)
+        # What doubt there is about distances for the longest slope and the highest offset; and
+        # about those in a sketch, from sums of products of coordinates for two centroids then and
+        # now, for the longest slope and the highest level.
+        in_sketch = (8 * (len(sketch.basis) + 16) * ROUNDING, 16 * ROUNDING) if sketch else (0, 0)
+        self._factors = np.array([*rounding_of_distances(n_dims), *in_sketch])
         self._iteration = -1
         self._scored = 0  # documents, in the last pass
         # Of the runs that go on.
         self._runs = np.arange(n_runs)
         self._sums = np.zeros((n_runs, n_centroids, self._points.n_dims))
         self._counts = np.zeros((n_runs, n_centroids))
-        # What makes the doubt about distances in any pass so far, and about those in the sketch.
+        # The doubt about distances in any pass so far, as in `Target`.
         self._doubts = np.zeros((4, n_runs), dtype=np.float32)
 
     def keep(self, places: Sequence[int]) -> None:
@@ -161,45 +173,44 @@ class SharedPasses:
     def _aim(self, centroids: Float) -> Target:
         """Make ready for the centroids of a pass."""
         flat = self._scorer.form(centroids.reshape(-1, centroids.shape[2]))
-        slopes = flat.slopes.reshape(centroids.shape)
-        offsets, lengths, per_length, always = (
-            each.reshape(centroids.shape[:2])
-            for each in (flat.offsets, flat.lengths, *doubts(flat))
-        )
-        # Distances that are remembered may be of any pass so far.
-        np.maximum(self._doubts[0], per_length.max(axis=1), out=self._doubts[0])
-        np.maximum(self._doubts[1], always.max(axis=1), out=self._doubts[1])
-        levels = offsets - slopes @ self._middle
-        sketched, coordinates = None, None
+        lengths, levels, vectors = self._measure(flat)
+        slopes, offsets = flat.slopes.reshape(centroids.shape), flat.offsets.reshape(levels.shape)
+        coordinates = sketched = None
         if self._sketch is not None:
-            coordinates = slopes @ self._sketch.basis.T
-            sketched = self._sketched(levels, lengths, coordinates)
+            coordinates = (flat.slopes @ self._sketch.basis.T).reshape(*levels.shape, -1)
+            sketched = aligned(coordinates)
         self._trail.add(self._runs, slopes, levels, float(lengths.max()), coordinates)
+        bounds = None
         # Nothing is known in the first pass, and without a sketch next to nothing holds after the
         # first update.
-        has_bounds = self._iteration > (1 if sketched is None else 0)
+        if self._iteration > (1 if sketched is None else 0):
+            per_length, always, per_reach, in_sketch = self._doubts
+            # No document is longer than the middle and its reach.
+            longest = np.float32(np.linalg.norm(self._middle) * (1 + 4 * ROUNDING))
+            always = 2 * (always + per_length * longest) + in_sketch
+            bounds = self._trail.bounds(self._runs, 2 * per_length + per_reach, always)
         return Target(
-            self._iteration,
-            self._runs,
-            slopes,
-            offsets,
-            lengths,
-            self._doubts[0],
-            self._doubts[1],
-            float(np.linalg.norm(self._middle)) * (1 + 4 * ROUNDING),
-            self._trail.bounds(self._runs) if has_bounds else None,
-            sketched,
-        )
+            self._iteration, self._runs, slopes, offsets, lengths, vectors, sketched,
+            self._doubts, bounds,
+        )  # fmt: skip
 
-    def _sketched(self, levels: Float, lengths: Float, coordinates: Float) -> Sketched:
-        """Centroids as the sketch shows them."""
-        # Rounding in a sum of products of coordinates, for two centroids then and now, and in what
-        # is done with it.
-        per_reach = 8 * (coordinates.shape[2] + 16) * ROUNDING * lengths.max(axis=1)
-        always = 16 * ROUNDING * np.abs(levels).max(axis=1)
-        np.maximum(self._doubts[2], per_reach, out=self._doubts[2])
-        np.maximum(self._doubts[3], always, out=self._doubts[3])
-        return Sketched(aligned(coordinates), self._doubts[2], self._doubts[3])
+    def _measure(self, flat: LinearForm) -> tuple[Float, Float, Single]:
+        """Lengths of slopes, (n_runs, n_centroids), distances of the middle; and slopes, aligned.
+
+        Takes note of the doubt about distances. Those that are remembered may be of any pass so
+        far.
+        """
+        if loops.compiled:
+            return loops.compiled.aim(
+                flat.slopes, flat.offsets, self._middle, self._factors, self._doubts
+            )
+        shape, n_dims = self._counts.shape, self._points.n_dims
+        lengths, offsets = flat.lengths.reshape(shape), flat.offsets.reshape(shape)
+        levels = offsets - (flat.slopes @ self._middle).reshape(shape)
+        longest = lengths.max(axis=1)
+        of_pass = [longest, np.abs(offsets).max(axis=1), longest, np.abs(levels).max(axis=1)]
+        np.maximum(self._doubts, self._factors[:, None] * of_pass, out=self._doubts)
+        return lengths, levels, aligned(flat.slopes.reshape(*shape, n_dims))
 
     def _parts(self, target: Target) -> Iterator[_Part]:
         """Do the pass; the outcomes for the documents part by part."""

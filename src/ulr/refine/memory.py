@@ -44,14 +44,16 @@ class Target:
     slopes, offsets, lengths
         (n, n_centroids, n_dims) and (n, n_centroids) twice: their centroids in linear form, and
         the lengths of the slopes.
-    per_length, always
-        (n,) the doubt about distances of this pass and of those before.
-    middle_length
-        The length of the vector in the middle of the documents, rounded up.
+    vectors
+        The slopes, `aligned`.
+    sketched
+        The coordinates of the slopes in the sketch of the documents, `aligned`, where there is
+        one.
+    doubts
+        (4, n) what makes the doubt about distances, of this pass and of those before: for every
+        length of a document and anyway; and of distances in the sketch, for its reach and anyway.
     bounds
         How far their centroids have gone; None where documents are to be scored anyway.
-    sketched
-        The centroids as the sketch of the documents shows them, where there is one.
     """
 
     iteration: int
@@ -59,16 +61,10 @@ class Target:
     slopes: Float
     offsets: Float
     lengths: Float
-    per_length: Single
-    always: Single
-    middle_length: float
+    vectors: Single
+    sketched: Single | None
+    doubts: Single
     bounds: Bounds | None
-    sketched: Sketched | None = None
-
-    @cached_property
-    def vectors(self) -> Single:
-        """The slopes, `aligned`."""
-        return aligned(self.slopes)
 
     def form(self, place: int) -> LinearForm:
         """The centroids of one of the runs."""
@@ -76,61 +72,23 @@ class Target:
 
     def doubt(self, place: int) -> Doubt:
         """The doubt about distances in one of the runs."""
-        return Doubt(float(self.per_length[place]), float(self.always[place]))
+        return Doubt(float(self.doubts[0, place]), float(self.doubts[1, place]))
 
     @cached_property
     def compiled(self) -> Any:
         """The same for the compiled loops."""
         assert loops.compiled is not None
         return loops.compiled.Target(
-            self.iteration, self.runs, self.vectors, self.slopes, self.offsets, self.lengths,
-            self.per_length, self.always, self.bounds, self.sketched, *self.quick_bounds,
+            self.iteration, self.runs, self.slopes, self.offsets, self.lengths, self.vectors,
+            self.sketched, self.doubts, self.bounds,
         )  # fmt: skip
-
-    @cached_property
-    def quick_bounds(self) -> tuple[Single, Single] | tuple[None, None]:
-        """What a document loses for its reach, and otherwise, since any pass with any label.
-
-        Both (n, n_passes, n_centroids), made of the farthest that any other centroid has gone,
-        and of all doubt. The second is less than zero.
-        """
-        if self.bounds is None:
-            return None, None
-        per_length, always = 2 * self.per_length, 2 * self.always
-        if self.sketched is not None:
-            always = always + self.sketched.always
-        # No document is longer than the middle and its reach.
-        always = always + per_length * np.float32(self.middle_length)
-        per_reach = per_length if self.sketched is None else per_length + self.sketched.per_reach
-        steps = self.bounds.widest + per_reach[:, None, None]
-        least = self.bounds.lowest - always[:, None, None]
-        return steps, least
-
-
-@dataclass(frozen=True, eq=False)
-class Sketched:
-    """The centroids of a pass as the sketch of the documents shows them.
-
-    Attributes
-    ----------
-    coordinates
-        (n, n_centroids, n_coordinates) of the slopes, `aligned`.
-    per_reach, always
-        (n,) the doubt about distances in the sketch, of this pass and of those before.
-    """
-
-    coordinates: Single
-    per_reach: Single
-    always: Single
 
 
 def aligned(vectors: Float) -> Single:
     """Vectors of some runs, rounded; as many of each as are multiplied together, zeros last."""
-    n_runs, n, n_dims = vectors.shape
-    rounded = np.empty((n_runs, n + -n % ALIGNED, n_dims), dtype=np.float32)
-    rounded[:, :n] = vectors
-    rounded[:, n:] = 0.0
-    return rounded
+    lacking = -vectors.shape[1] % ALIGNED
+    rounded = vectors.astype(np.float32)
+    return np.pad(rounded, ((0, 0), (0, lacking), (0, 0))) if lacking else rounded
 
 
 class Memory:
@@ -217,11 +175,10 @@ class Memory:
         assert bounds is not None
         predictions, distances = self.predictions[run], self._distances[run]
         lead, reach = self._lead[run, rows], self._reach
-        at, (steps, least_of) = self._lead_place[run, rows], target.quick_bounds
-        assert steps is not None and least_of is not None
-        lost = steps[place].take(at)
+        at = self._lead_place[run, rows]
+        lost = bounds.steps[place].take(at)
         lost *= reach[rows]
-        lost -= least_of[place].take(at)
+        lost -= bounds.least[place].take(at)
         suspects = np.flatnonzero(lost >= lead)
         if len(suspects) == 0:
             return suspects

@@ -60,19 +60,13 @@ class Doubt:
         return lengths * np.float32(self.per_length) + np.float32(self.always)
 
 
-def doubts(form: LinearForm) -> tuple[Float, Float]:
-    """What makes the doubt about distances to each of some centroids.
+def rounding_of_distances(n_dims: int) -> tuple[float, float]:
+    """The doubt about distances for the length of a slope, times a document's, and for its offset.
 
     The bound on rounding in a sum of n_dims products, for both distances, and some more for what
     is done with the sums.
-
-    Returns
-    -------
-    per_length, always
-        (n_centroids,) as in `Doubt`.
     """
-    per_length = (2 * (form.slopes.shape[1] + 8) + 32) * ROUNDING * form.lengths
-    return per_length, 32 * ROUNDING * np.abs(form.offsets)
+    return (2 * (n_dims + 8) + 32) * ROUNDING, 32 * ROUNDING
 
 
 class LinearScorer:
@@ -171,7 +165,9 @@ class Scores:
 
     def __init__(self, scorer: LinearScorer, centroids: Float, n_rows: int) -> None:
         self._scorer, self.form, self._centroids = scorer, scorer.form(centroids), centroids
-        self._doubt = Doubt(*(float(of_all.max()) for of_all in doubts(self.form)))
+        per_slope, per_offset = rounding_of_distances(centroids.shape[1])
+        highest = float(np.abs(self.form.offsets).max())
+        self._doubt = Doubt(per_slope * float(self.form.lengths.max()), per_offset * highest)
         self.predictions = np.empty(n_rows, dtype=np.intp)
         self.scores = np.empty((n_rows, len(centroids)), dtype=np.float32)
 

@@ -32,9 +32,9 @@ class Bounds:
     pairs
         (n_runs, n_passes, n_centroids, n_centroids) how far they have indeed, or what is not
         sketched of them; None where there are too many.
-    lowest, widest
-        (n_runs, n_passes, n_centroids) the least shift of the others less one's own, and the
-        farthest that another has moved apart.
+    steps, least
+        (n_runs, n_passes, n_centroids) the farthest that another has moved apart, and the least
+        shift of the others less one's own; with all doubt, for whoever is too quick to tell.
     forgotten
         How many passes, the first ones, nothing is known of.
     """
@@ -42,8 +42,8 @@ class Bounds:
     shift: Single
     drift: Single | None
     pairs: Single | None
-    lowest: Single
-    widest: Single
+    steps: Single
+    least: Single
     forgotten: int
 
     def apart(self, run: int, then: NDArray[np.int32], own: NDArray[np.int32]) -> Single:
@@ -149,27 +149,37 @@ class Trail:
     def _in_pairs(self) -> bool:
         return self._is_direct or self._n_passes * self._n_centroids**2 <= _MOST_PAIRS
 
-    def bounds(self, runs: NDArray[np.intp]) -> Bounds:
-        """How far the centroids of some runs have gone since every pass, the last one included."""
+    def bounds(self, runs: NDArray[np.intp], per_reach: Single, always: Single) -> Bounds:
+        """How far the centroids of some runs have gone since every pass, the last one included.
+
+        Parameters
+        ----------
+        runs
+            (n,) which.
+        per_reach, always
+            (n,) the doubt about the lead of a document.
+        """
         n, forgotten = self._n_kept, self._n_passes - self._n_kept
         drift = pairs = None
         if self._is_direct:
             assert loops.compiled is not None
-            shift, lowest, widest, pairs = loops.compiled.bounds(
-                self._levels, self._slopes, self._sketched, runs, n, forgotten, self._longest
-            )
+            shift, steps, least, pairs = loops.compiled.bounds(
+                self._levels, self._slopes, self._sketched, runs, n, forgotten, self._longest,
+                per_reach, always, ALWAYS,
+            )  # fmt: skip
+            return Bounds(shift, drift, pairs, steps, least, forgotten)
+        levels = self._levels[runs, :n]
+        shift = self._with_forgotten(levels[:, -1:] - levels)
+        if self._in_pairs:
+            pairs = self._with_forgotten(self._moved_apart(runs))
+            steps = pairs.max(axis=3)
         else:
-            levels = self._levels[runs, :n]
-            shift = self._with_forgotten(levels[:, -1:] - levels)
-            lowest = others(shift, np.minimum) - shift
-            if self._in_pairs:
-                pairs = self._with_forgotten(self._moved_apart(runs))
-                widest = pairs.max(axis=3)
-            else:
-                drift = self._with_forgotten(self._moved(runs))
-                widest = others(drift, np.maximum) + drift
-        lowest[:, :forgotten] = ALWAYS
-        return Bounds(shift, drift, pairs, lowest, widest, forgotten)
+            drift = self._with_forgotten(self._moved(runs))
+            steps = others(drift, np.maximum) + drift
+        steps += per_reach[:, None, None]
+        least = others(shift, np.minimum) - shift - always[:, None, None]
+        least[:, :forgotten] = ALWAYS
+        return Bounds(shift, drift, pairs, steps, least, forgotten)
 
     def _with_forgotten(self, remembered: Float) -> Single:
         """A table of the passes that are remembered, zeros for those before."""
