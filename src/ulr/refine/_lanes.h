@@ -85,23 +85,24 @@ static void ulr_dots(
     const float **rows, const float **next, const float *vectors, ptrdiff_t n, float *dots) {}
 #endif
 
-/* Sums of n products, several side by side; of single and double, and of double precision. */
-#define ULR_DOT(name, type)                                                                       \
-    ULR_CLONES static double name(const type *row, const double *other, ptrdiff_t n)              \
+/* Sums of n products, several side by side, in double precision. */
+#define ULR_DOT(name, type, other_type)                                                           \
+    ULR_CLONES static double name(const type *row, const other_type *other, ptrdiff_t n)          \
     {                                                                                             \
         double part[2 * ULR_LANES] = {0.0}, total = 0.0;                                          \
         ptrdiff_t d = 0;                                                                          \
         for (; d + 2 * ULR_LANES <= n; d += 2 * ULR_LANES)                                        \
             for (int k = 0; k < 2 * ULR_LANES; k++)                                               \
-                part[k] += (double)row[d + k] * other[d + k];                                     \
+                part[k] += (double)row[d + k] * (double)other[d + k];                             \
         for (; d < n; d++)                                                                        \
-            total += (double)row[d] * other[d];                                                   \
+            total += (double)row[d] * (double)other[d];                                           \
         for (int k = 0; k < 2 * ULR_LANES; k++)                                                   \
             total += part[k];                                                                     \
         return total;                                                                             \
     }
-ULR_DOT(ulr_dot_single, float)
-ULR_DOT(ulr_dot_double, double)
+ULR_DOT(ulr_dot_singles, float, float)
+ULR_DOT(ulr_dot_single, float, double)
+ULR_DOT(ulr_dot_double, double, double)
 
 /* Moves a row from one sum to another; `from` may be missing. */
 #define ULR_MOVE(name, type)                                                                      \

@@ -25,6 +25,7 @@ cdef extern from "_lanes.h":
     void ulr_dots(
         const float **rows, const float **next, const float *vectors, index n, float *dots
     ) nogil
+    double ulr_dot_singles(const float *row, const float *other, index n) nogil
     double ulr_dot_single(const float *row, const double *other, index n) nogil
     double ulr_dot_double(const double *row, const double *other, index n) nogil
     void ulr_move_single(
@@ -604,7 +605,10 @@ def squares(const real[:, :] rows):
     cdef double[::1] squares = squares_array
     with nogil:
         for j in range(rows.shape[0]):
-            squares[j] = _square(&rows[j, 0], rows.shape[1])
+            if real is float:
+                squares[j] = ulr_dot_singles(&rows[j, 0], &rows[j, 0], rows.shape[1])
+            else:
+                squares[j] = ulr_dot_double(&rows[j, 0], &rows[j, 0], rows.shape[1])
     return squares_array
 
 
@@ -622,20 +626,3 @@ cdef inline double _dot(const real *row, const double *other, index n) noexcept 
         return ulr_dot_single(row, other, n)
     else:
         return ulr_dot_double(row, other, n)
-
-
-cdef double _square(const real *row, index n) noexcept nogil:
-    # Eight sums side by side, which a processor works on at the same time.
-    cdef double part[8]
-    cdef double total = 0.0
-    cdef index d, k
-    for k in range(8):
-        part[k] = 0.0
-    for d in range(0, n - 7, 8):
-        for k in range(8):
-            part[k] += <double>row[d + k] * row[d + k]
-    for d in range(n - n % 8, n):
-        total += <double>row[d] * row[d]
-    for k in range(8):
-        total += part[k]
-    return total

@@ -21,7 +21,6 @@ that these need be fetched from memory once for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,12 +230,12 @@ class SharedPasses:
                 self._score_some(target, rows, raw, part)
             return part
 
-        if target.bounds is None:
-            yield from points.map_rows(work)
-            return
         looks = points.n_rows * len(target.runs)
         little = looks + _SCORED_TO_LOOKED_AT * self._scored < _WORTH_THREADS
-        if points.is_streamed:
+        alone = points.is_small or (little and target.bounds is not None)
+        if target.bounds is None and not alone:
+            blocks = points.blocks
+        elif points.is_streamed:
             everywhere = range(len(target.runs))
             blocks = [
                 rows
@@ -244,11 +243,10 @@ class SharedPasses:
                 if any(len(memory.could_change(target, place, rows)) for place in everywhere)
             ]
         else:
-            size = points.n_rows if little else -(-points.n_rows // 2)
+            size = points.n_rows if alone else -(-points.n_rows // 2)
             most = max(1, _LOOKED_AT // self._sums.shape[1])
             blocks = points.slices(min(size, _LOOKED_AT_ROWS, most))
-        with points.by_one_thread() if little else nullcontext():
-            yield from points.map_rows(work, blocks)
+        yield from points.map_rows(work, blocks, alone)
 
     def _is_compiled_for(self, target: Target, raw: Raw) -> bool:
         """Whether the compiled loops do all of a pass at once."""
@@ -286,9 +284,7 @@ class SharedPasses:
                 run, before = target.runs[place], target.runs[place - 1]
                 memory.predictions[run, rows] = memory.predictions[before, rows]
                 sums[...], counts[...] = part.sums[place - 1], part.counts[place - 1]
-            part.moved[place] = memory.settle(
-                target, place, rows, raw, products[own], sums, counts
-            )
+            part.moved[place] = memory.settle(target, place, rows, raw, products[own], sums, counts)
 
     def _score_some(self, target: Target, rows: slice, raw: Raw, part: _Part) -> None:
         """Score those of some documents that could change, and decide about them."""

@@ -21,6 +21,7 @@ from ulr.refine.threads import Result, available_cores, blas, in_order, workers
 
 _BLOCK_BYTES = 16 << 20
 _READ_AHEAD = 2
+_SMALL = 6 << 20  # numbers
 
 
 @runtime_checkable
@@ -125,6 +126,11 @@ class Points:
                 self._pool = None
 
     @property
+    def is_small(self) -> bool:
+        """Whether a thread has read all rows in memory about as soon as another one is awake."""
+        return self.n_rows * self.n_dims <= _SMALL and not self._streamed
+
+    @property
     def is_streamed(self) -> bool:
         """Whether rows are read from somewhere else than memory."""
         return self._streamed
@@ -156,8 +162,19 @@ class Points:
         self,
         work: Callable[[slice, NDArray[np.floating]], Result],
         blocks: Sequence[slice] | None = None,
+        alone: bool = False,
     ) -> Iterator[Result]:
-        """`work` on blocks and their raw rows, on all threads, results in the order of the rows."""
+        """`work` on blocks and their raw rows, results in the order of the rows.
+
+        Parameters
+        ----------
+        work
+            What to do.
+        blocks
+            Slices of rows; None for all.
+        alone
+            Whether this thread does it without the others.
+        """
         blocks = self.blocks if blocks is None else blocks
         loaded = self._read_ahead(blocks) if self._streamed else ((b, None) for b in blocks)
 
@@ -165,7 +182,7 @@ class Points:
             rows, raw = block
             return work(rows, self.raw(rows) if raw is None else raw)
 
-        if self._pool is None or len(blocks) == 1:
+        if self._pool is None or len(blocks) == 1 or alone:
             yield from map(done, loaded)
         else:
             yield from in_order(self._pool, done, loaded, self.threads)

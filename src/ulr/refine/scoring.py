@@ -147,7 +147,7 @@ class LinearScorer:
             answer.take_in(raw, rows, self.products(raw, rows, vectors))
 
         wanted = [rows for rows in self.points.blocks if rows.start < n_rows]
-        for _ in self.points.map_rows(work, wanted):
+        for _ in self.points.map_rows(work, wanted, alone=self.points.is_small):
             pass
         return answer.predictions, answer.scores
 

@@ -46,7 +46,7 @@ def survey(points: Points) -> Survey:
         wrong = not_distributions(raw) if distributions else np.zeros(len(raw), dtype=bool)
         return _squares(raw), rows.start + np.flatnonzero(wrong)
 
-    squares, wrong = zip(*points.map_rows(work), strict=True)
+    squares, wrong = zip(*points.map_rows(work, alone=points.is_small), strict=True)
     result = Survey(np.concatenate(squares))
     unusable = np.flatnonzero(~np.isfinite(result.squares))
     if len(unusable):

@@ -67,9 +67,7 @@ class Trail:
         How many a slope has in a sketch; 0 for none.
     """
 
-    def __init__(
-        self, n_runs: int, n_centroids: int, n_dims: int, n_coordinates: int = 0
-    ) -> None:
+    def __init__(self, n_runs: int, n_centroids: int, n_dims: int, n_coordinates: int = 0) -> None:
         self._n_passes = self._n_kept = 0
         self._n_centroids, self._n_dims = n_centroids, n_dims
         self._most = max(2, _REMEMBERED_BYTES // (8 * n_runs * n_centroids * n_dims))
