@@ -223,7 +223,7 @@ def aim(
     const double[::1] factors,
     float[:, ::1] doubts,
 ):
-    """`ulr.refine.linear.SharedPasses._measure`, without what there is a BLAS for."""
+    """`ulr.refine.linear.SharedPasses._measure`."""
     cdef index n_runs = doubts.shape[1], n = slopes.shape[0] // n_runs, n_dims = slopes.shape[1]
     cdef index n_vectors = n + (ULR_VECTORS - n % ULR_VECTORS) % ULR_VECTORS, k, c, d, place
     lengths_array, levels_array = np.empty((n_runs, n)), np.empty((n_runs, n))
@@ -280,9 +280,9 @@ def bounds(
     changes_array = np.empty((n, n_dims), dtype=np.float32)
     known_array = np.empty((n, n_coordinates + 1), dtype=np.float32)
     cdef float[:, ::1] changes = changes_array, known = known_array
-    # Relative, of a sum of rounded squares, and absolute.
-    cdef double rounding = (n_dims + 64.0) / (1 << 23), slack = (longest / (1 << 21)) ** 2
-    cdef double least, next_least, moved, square
+    # Of a sum of squares, relative, and of the difference of four slopes or their coordinates.
+    cdef double rounding = (n_dims + 64.0) / (1 << 23), slack = longest / (1 << 21)
+    cdef double least, next_least, moved, seen
     with nogil:
         for k in range(n_runs):
             run = runs[k]
@@ -310,16 +310,14 @@ def bounds(
                         known[c, d] = sketched[run, last, c, d] - sketched[run, p, c, d]
                 for a in range(n):
                     for c in range(a):
-                        square = ulr_square_apart(&changes[a, 0], &changes[c, 0], n_dims)
-                        square = square * (1.0 + rounding) + slack
-                        moved = sqrt(square)
+                        moved = ulr_square_apart(&changes[a, 0], &changes[c, 0], n_dims)
+                        moved = sqrt(moved * (1.0 + rounding)) + slack
                         steps[k, t, a] = max(steps[k, t, a], <float>moved)
                         steps[k, t, c] = max(steps[k, t, c], <float>moved)
                         if n_coordinates:
-                            square -= (1.0 - rounding) * ulr_square_apart(
-                                &known[a, 0], &known[c, 0], n_coordinates
-                            )
-                            moved = sqrt(max(square, slack))
+                            seen = ulr_square_apart(&known[a, 0], &known[c, 0], n_coordinates)
+                            seen = max(sqrt(seen * (1.0 - rounding)) - slack, 0.0)
+                            moved = sqrt(max(moved * moved - seen * seen, 0.0)) + slack
                         pairs[k, t, a, c] = pairs[k, t, c, a] = <float>moved
                 for c in range(n):
                     steps[k, t, c] += per_reach[k]
@@ -507,7 +505,7 @@ def advance(
     index[::1] moved,
     index[::1] scored,
 ):
-    """`ulr.refine.linear.SharedPasses._by_products`, for the rows from number `start` on.
+    """`ulr.refine.linear.SharedPasses._score_all` and `_score_some`; rows from `start` on.
 
     Finds the documents that could change in each of some runs, then goes through few of them at a
     time, and decides about these while their rows are in the cache. Adds to sums, counts, moved

@@ -120,10 +120,11 @@ class SharedPasses:
         # Of the documents; known from the beginning, or after the first pass.
         self._middle = sketch.middle if sketch else np.zeros(n_dims)
         # What doubt there is about distances for the longest slope and the highest offset; and
-        # about those in a sketch, from sums of products of coordinates for two centroids then and
-        # now, for the longest slope and the highest level.
-        in_sketch = (8 * (len(sketch.basis) + 16) * ROUNDING, 16 * ROUNDING) if sketch else (0, 0)
-        self._factors = np.array([*rounding_of_distances(n_dims), *in_sketch])
+        # about what has become of them since, for the longest slope, from sums of products of
+        # coordinates for two centroids then and now, and for the highest level.
+        per_reach = 8 * (len(sketch.basis) + 16) * ROUNDING if sketch else 0.0
+        of_change = (per_reach, 16 * ROUNDING)
+        self._factors = np.array([*rounding_of_distances(n_dims), *of_change])
         self._iteration = -1
         self._scored = 0  # documents, in the last pass
         # Of the runs that go on.
@@ -183,10 +184,10 @@ class SharedPasses:
         # Nothing is known in the first pass, and without a sketch next to nothing holds after the
         # first update.
         if self._iteration > (1 if sketched is None else 0):
-            per_length, always, per_reach, in_sketch = self._doubts
+            per_length, always, per_reach, of_change = self._doubts
             # No document is longer than the middle and its reach.
             longest = np.float32(np.linalg.norm(self._middle) * (1 + 4 * ROUNDING))
-            always = 2 * (always + per_length * longest) + in_sketch
+            always = 2 * (always + per_length * longest) + of_change
             bounds = self._trail.bounds(self._runs, 2 * per_length + per_reach, always)
         return Target(
             self._iteration, self._runs, slopes, offsets, lengths, vectors, sketched,

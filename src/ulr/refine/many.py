@@ -1,8 +1,7 @@
 """Many label sets over the same documents, refined together.
 
-The centroids of a group of sets are stacked, so that all sets share the passes; sets that have
-converged drop out. Each result is the one that refining the set alone gives: where float32 cannot
-decide, float64 does.
+All sets of a group share the passes; those that have converged drop out. Each result is the one
+that refining the set alone gives: where float32 cannot decide, float64 does.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ class Target:
         one.
     doubts
         (4, n) what makes the doubt about distances, of this pass and of those before: for every
-        length of a document and anyway; and of distances in the sketch, for its reach and anyway.
+        length of a document and anyway; and about what has become of them, for its reach and
+        anyway.
     bounds
         How far their centroids have gone; None where documents are to be scored anyway.
     """
@@ -193,7 +194,8 @@ class Memory:
         least = left.min(axis=1)
         least -= distances[numbers, own]
         least -= shift[then, own]
-        could = least <= 2 * target.doubt(place).of(self._scorer.lengths[numbers])
+        doubts = 2 * target.doubt(place).of(self._scorer.lengths[numbers])
+        could = least <= doubts + target.doubts[3, place]
         could |= lead.take(suspects) < 0
         could |= then < bounds.forgotten
         # What is left of the lead of the others is their lead from now on.

@@ -128,7 +128,8 @@ class Points:
     @property
     def is_small(self) -> bool:
         """Whether a thread has read all rows in memory about as soon as another one is awake."""
-        return self.n_rows * self.n_dims <= _SMALL and not self._streamed
+        is_cut = self._streamed or self._block_rows is not None
+        return self.n_rows * self.n_dims <= _SMALL and not is_cut
 
     @property
     def is_streamed(self) -> bool:
