@@ -14,7 +14,7 @@ from ulr.refine.scoring import ALWAYS, ROUNDING, Single
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
 _WIDENING = 1.0 + 16 * ROUNDING  # more than rounding to float32 takes away
 _FIRST_PASSES = 30  # that there is room for at first
-_FEW_CENTROIDS = 16
+_FEW_CENTROIDS = 16  # whose changes are best compared one by one
 _MOST_PAIRS = 1 << 20  # of centroids, over all passes, that are worth comparing with each other
 
 
