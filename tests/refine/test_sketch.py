@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from ulr.refine import DISTANCES, loops, many, refine, refine_many
 from ulr.refine.linear import goes_at_once
 from ulr.refine.points import Points
-from ulr.refine.scoring import LinearScorer
 from ulr.refine.sketch import sketch
-from ulr.refine.survey import survey
 
 N_DIMS = 64
 LINEAR = ["cosine", "dot", "l2"]
@@ -43,8 +41,7 @@ def make(random, n, kind, dtype):
 
 def sketch_of(documents, sets, distance):
     points = Points([documents], DISTANCES[distance])
-    scorer = LinearScorer(points, survey(points))
-    return points, sketch(scorer, sets)
+    return points, sketch(points, sets)
 
 
 @pytest.mark.parametrize("distance", LINEAR)

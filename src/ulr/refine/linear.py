@@ -39,7 +39,7 @@ from ulr.refine.scoring import (
     Single,
     rounding_of_distances,
 )
-from ulr.refine.sketch import Sketch
+from ulr.refine.sketch import Sketch, distinct
 from ulr.refine.trail import Trail
 
 # Distances to look at in one go, and rows to look at and to pick out, that stay in the cache.
@@ -270,7 +270,7 @@ class SharedPasses:
         """Score all of some documents for all runs by one product, and decide about them."""
         n_runs, n_centroids, n_dims = target.slopes.shape
         flat, memory = target.vectors[:, :n_centroids].reshape(-1, n_dims), self._memory
-        vectors, places = _distinct(flat) if self._iteration == 0 else (flat, np.arange(len(flat)))
+        vectors, places = distinct(flat) if self._iteration == 0 else (flat, np.arange(len(flat)))
         if self._iteration == 1:
             vectors = np.concatenate([vectors, self._middle.astype(np.float32)[None]])
         products = self._scorer.products(raw, rows, vectors)
@@ -317,10 +317,3 @@ def goes_at_once(n_centroids: int) -> bool:
     if not (loops.compiled and loops.compiled.HAS_PRODUCTS):
         return False
     return n_centroids <= _FEW_CENTROIDS
-
-
-def _distinct(vectors: Single) -> tuple[Single, NDArray[np.intp]]:
-    """The different ones of some vectors, and the place of each among them."""
-    places: dict[bytes, int] = {}
-    own = np.array([places.setdefault(vector.tobytes(), len(places)) for vector in vectors])
-    return vectors[np.unique(own, return_index=True)[1]], own

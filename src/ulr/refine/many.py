@@ -55,7 +55,7 @@ def run_many(
         groups = [rest[start : start + size] for start in range(0, len(rest), size)]
         scorer, its_sketch = engine.scorer, None
         if goes_at_once(n_labels):
-            its_sketch = sketch(scorer, [problem.anchors for problem in rest])
+            its_sketch = sketch(points, [problem.anchors for problem in rest])
 
         def refined(
             group: Sequence[Problem],

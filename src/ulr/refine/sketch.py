@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ulr.refine.distances import Float
 from ulr.refine.points import Points
-from ulr.refine.scoring import ROUNDING, LinearScorer, Raw, Single
+from ulr.refine.scoring import ROUNDING, Raw, Single
 
 _MOST_LABELS, _DOCUMENT_DIRECTIONS = 32, 32
 _DIMS_TO_DIRECTIONS = 8  # dimensions that there should be for each direction of documents
@@ -26,6 +28,8 @@ _WHOLE = 8  # numbers of a row of coordinates that are multiplied together
 _SAMPLE = 1024  # documents whose directions are looked for
 _MOST_BYTES = 64 << 20  # of coordinates
 _FEWEST_CENTROIDS = 2.0  # in all sets, for each coordinate
+
+_Vectors = TypeVar("_Vectors", Float, Single)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +55,20 @@ class Sketch:
     rest: Single
 
 
-def sketch(scorer: LinearScorer, label_sets: Sequence[Float]) -> Sketch | None:
+def sketch(points: Points, label_sets: Sequence[Float]) -> Sketch | None:
     """Documents in the directions of some labels and the main ones of their own.
 
     None where it would not pay.
 
     Parameters
     ----------
-    scorer
+    points
         The documents.
     label_sets
         Of vectors, (n_labels, n_dims), which the documents are going to be compared with.
     """
-    points = scorer.points
-    labels = _distinct(label_sets)
+    labels = distinct(np.concatenate(label_sets))[0]
+    labels = labels[:: -(-len(labels) // _MOST_LABELS)]  # if there are too many, from all over them
     n_own = min(_DOCUMENT_DIRECTIONS, points.n_dims // _DIMS_TO_DIRECTIONS)
     n_own += -(len(labels) + n_own) % _WHOLE
     n_coordinates = len(labels) + n_own
@@ -83,10 +87,11 @@ def sketch(scorer: LinearScorer, label_sets: Sequence[Float]) -> Sketch | None:
     return _of(points, middle, basis)
 
 
-def _distinct(label_sets: Sequence[Float]) -> Float:
-    """Different labels of some sets; if there are too many, from all over them."""
-    different = list({label.tobytes(): label for labels in label_sets for label in labels}.values())
-    return np.stack(different[:: -(-len(different) // _MOST_LABELS)])
+def distinct(vectors: _Vectors) -> tuple[_Vectors, NDArray[np.intp]]:
+    """The different ones of some vectors, and the place of each among them."""
+    places: dict[bytes, int] = {}
+    own = np.array([places.setdefault(vector.tobytes(), len(places)) for vector in vectors])
+    return vectors[np.unique(own, return_index=True)[1]], own
 
 
 def _main_directions(sample: Float, n: int) -> Float:
