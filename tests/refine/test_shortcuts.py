@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr, softmax
 
-from ulr.refine import DISTANCES, refine, trail
+from ulr.refine import DISTANCES, loops, refine, trail
 
 pytestmark = pytest.mark.usefixtures("either_loops")
 
@@ -157,7 +157,7 @@ def test_many_labels_are_refined_in_small_blocks():
 def test_passes_too_long_ago_to_be_remembered_are_not_relied_on(distance, way, monkeypatch):
     monkeypatch.setattr(trail, "_REMEMBERED_BYTES", 3 * 6 * 16 * 8)  # three passes
     if way != "one by one":
-        monkeypatch.setattr(trail, "_FEW_CENTROIDS", 0)
+        monkeypatch.setattr(loops, "FEW_CENTROIDS", 0)
     if way == "by length":
         monkeypatch.setattr(trail, "_MOST_PAIRS", 0)
     for seed in range(3):

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ulr.refine import DISTANCES, loops, many, refine, refine_many
-from ulr.refine.linear import goes_at_once
 from ulr.refine.points import Points
 from ulr.refine.sketch import sketch
 
@@ -80,7 +79,7 @@ def test_a_sketch_is_made_only_where_it_pays():
 )
 @settings(deadline=None, max_examples=60)
 def test_sets_that_rely_on_a_sketch_are_refined_as_if_alone(seed, distance, kind, dtype, n):
-    if not goes_at_once(3):
+    if not loops.do_all_of_a_pass(3):
         pytest.skip("sketches are for the compiled loops, which are not all there")
     documents, sets = make(np.random.default_rng(seed), n, kind, dtype)
     options = {"distance": distance, "method": "ulr", "keep": "last"}

@@ -66,9 +66,7 @@ cdef extern from "_lanes.h":
 HAS_PRODUCTS = bool(ULR_HAS_DOTS)
 
 cdef enum:
-    # Documents and centroids that stay in a cache while some runs go over the documents.
-    FEW_DOCUMENTS = 512
-    FEW_BYTES = 1 << 18
+    FEW_BYTES = 1 << 18  # of centroids and sums that stay in a cache while some runs go on
 
 
 cdef class Documents:
@@ -338,6 +336,8 @@ def could_change(Documents memory, Target target, index k, index start, index st
 
 cdef index _room(Documents memory) noexcept:
     """For the distances in the sketch of ULR_DOCUMENTS documents."""
+    if memory.coordinates is None:
+        return 1
     return (memory.distances.shape[2] + ULR_VECTORS) * ULR_DOCUMENTS
 
 
@@ -514,12 +514,11 @@ def advance(
     """
     cdef index n_runs = target.runs.shape[0], n = rows.shape[0], n_dims = rows.shape[1]
     cdef index n_vectors = target.vectors.shape[1], first, stop, r, k, j, c, m
-    cdef index most = ULR_DOCUMENTS if n_runs == 1 else FEW_DOCUMENTS
     cdef index some = min(n_runs, max(1, FEW_BYTES // (12 * n_vectors * n_dims))), run = 0
     cdef bint unit = memory.scale is not None
     numbers_array, found_array = np.empty((some, n), dtype=np.intp), np.empty(some, dtype=np.intp)
     done_array = np.empty(some, dtype=np.intp)
-    products_array = np.empty(max(n_vectors, ULR_VECTORS) * ULR_DOCUMENTS, dtype=np.float32)
+    products_array = np.empty(n_vectors * ULR_DOCUMENTS, dtype=np.float32)
     singles_array = np.empty(ULR_ROWS * n_dims if real is double else 1, dtype=np.float32)
     compared_array, near_array = np.empty(n_vectors), np.empty(_room(memory), dtype=np.float32)
     cdef index[:, ::1] numbers = numbers_array
@@ -543,7 +542,7 @@ def advance(
                 scored[k] += found[r]
             first = 0
             while first < n:
-                stop = start + min(first + most, n)
+                stop = start + min(first + ULR_DOCUMENTS, n)
                 if middle is not None and run == 0:
                     _measure(
                         memory, rows, start, start + first, stop, middle, middle_square,
@@ -559,17 +558,17 @@ def advance(
                     done[r] += m
                     _products(
                         rows, its_numbers, start, m, &target.vectors[k, 0, 0], n_vectors,
-                        &products[0], most, 1, &singles[0],
+                        &products[0], ULR_DOCUMENTS, 1, &singles[0],
                     )
                     if unit:
                         for c in range(target.slopes.shape[1]):
                             for j in range(m):
-                                products[c * most + j] *= memory.scale[its_numbers[j]]
+                                products[c * ULR_DOCUMENTS + j] *= memory.scale[its_numbers[j]]
                     moved[k] += _settle(
-                        memory, target, k, its_numbers, m, &products[0], most, rows, 0, start,
+                        memory, target, k, its_numbers, m, &products[0], ULR_DOCUMENTS, rows, 0, start,
                         &sums[k, 0, 0], &counts[k, 0], &compared[0], &near[0],
                     )
-                first += most
+                first += ULR_DOCUMENTS
             run += some
 
 

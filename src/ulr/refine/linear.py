@@ -46,7 +46,6 @@ from ulr.refine.trail import Trail
 _LOOKED_AT, _LOOKED_AT_ROWS, _PICKED_ROWS = 1 << 20, 1 << 15, 1 << 12
 # Handing work from thread to thread pays from so many rows looked at, one scored being many.
 _WORTH_THREADS, _SCORED_TO_LOOKED_AT = 1 << 17, 32
-_FEW_CENTROIDS = 24  # up to which a BLAS, which copies the rows first, is slower
 
 
 class LinearPasser:
@@ -253,7 +252,8 @@ class SharedPasses:
         """Whether the compiled loops do all of a pass at once."""
         # Sets of labels have many of them in common at first, which are multiplied only once.
         in_common = self._iteration == 0 and len(target.runs) > 1
-        return goes_at_once(target.slopes.shape[1]) and is_side_by_side(raw) and not in_common
+        few = loops.do_all_of_a_pass(target.slopes.shape[1])
+        return few and is_side_by_side(raw) and not in_common
 
     def _advance(self, target: Target, rows: slice, raw: Raw, part: _Part) -> None:
         assert loops.compiled is not None
@@ -310,10 +310,3 @@ class SharedPasses:
         if distance == "l2":
             return self._square_sum - pull + np.einsum("kc,kc->k", self._counts, target.offsets)
         return (self._n_free if distance == "cosine" else 0.0) - pull
-
-
-def goes_at_once(n_centroids: int) -> bool:
-    """Whether the compiled loops do all of a pass at once, faster than with a BLAS."""
-    if not (loops.compiled and loops.compiled.HAS_PRODUCTS):
-        return False
-    return n_centroids <= _FEW_CENTROIDS

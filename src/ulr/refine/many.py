@@ -12,9 +12,10 @@ from itertools import groupby
 
 import numpy as np
 
+from ulr.refine import loops
 from ulr.refine.distances import Float
 from ulr.refine.engines import Engine, LinearEngine, refinement, run
-from ulr.refine.linear import SharedPasses, goes_at_once
+from ulr.refine.linear import SharedPasses
 from ulr.refine.loop import Loop, Problem, Settings, Update
 from ulr.refine.points import Points, side_by_side
 from ulr.refine.result import Refinement
@@ -54,7 +55,7 @@ def run_many(
         size = -(-len(rest) // n_groups)
         groups = [rest[start : start + size] for start in range(0, len(rest), size)]
         scorer, its_sketch = engine.scorer, None
-        if goes_at_once(n_labels):
+        if loops.do_all_of_a_pass(n_labels):
             its_sketch = sketch(points, [problem.anchors for problem in rest])
 
         def refined(
@@ -117,11 +118,11 @@ def _refine_group(
     its_sketch: Sketch | None,
     survey: Survey,
 ) -> Iterator[Refinement]:
-    loops = [Loop(problem, settings) for problem in problems]
+    runs = [Loop(problem, settings) for problem in problems]
     known, n_labels = problems[0].known, problems[0].n_labels
-    passes = SharedPasses(scorer, known, len(loops), n_labels, its_sketch)
-    update, running = Update(problems, settings), loops
-    centroids = np.stack([loop.centroids for loop in loops])
+    passes = SharedPasses(scorer, known, len(runs), n_labels, its_sketch)
+    update, running = Update(problems, settings), runs
+    centroids = np.stack([loop.centroids for loop in runs])
     while True:
         assignments = passes.assign(centroids)
         for loop, assignment in zip(running, assignments, strict=True):
@@ -138,8 +139,8 @@ def _refine_group(
             loop.centroids = its_centroids
     del passes, assignments
     n_documents = problems[0].n_documents
-    answers = _final_scores(scorer, [loop.kept_centroids for loop in loops], n_documents)
-    for problem, loop, answer in zip(problems, loops, answers, strict=True):
+    answers = _final_scores(scorer, [loop.kept_centroids for loop in runs], n_documents)
+    for problem, loop, answer in zip(problems, runs, answers, strict=True):
         own, first = np.arange(problem.n_labels), loop.first_predictions.astype(np.intp)
         predictions, scores = answer.predictions, answer.scores
         yield refinement(problem, settings, survey, loop, own, predictions, scores, first)

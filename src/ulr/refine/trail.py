@@ -14,7 +14,6 @@ from ulr.refine.scoring import ALWAYS, ROUNDING, Single
 _REMEMBERED_BYTES = 64 << 20  # of the slopes of earlier passes
 _WIDENING = 1.0 + 16 * ROUNDING  # more than rounding to float32 takes away
 _FIRST_PASSES = 30  # that there is room for at first
-_FEW_CENTROIDS = 16  # whose changes are best compared one by one
 _MOST_PAIRS = 1 << 20  # of centroids, over all passes, that are worth comparing with each other
 
 
@@ -73,7 +72,7 @@ class Trail:
         self._most = max(2, _REMEMBERED_BYTES // (8 * n_runs * n_centroids * n_dims))
         # Differences of few slopes are best found one by one, by the compiled loops. They are well
         # enough known in float32.
-        self._is_direct = loops.compiled is not None and n_centroids <= _FEW_CENTROIDS
+        self._is_direct = loops.compiled is not None and n_centroids <= loops.FEW_CENTROIDS
         shape, dtype = (n_runs, 0, n_centroids), np.float32 if self._is_direct else np.float64
         self._slopes = np.empty((*shape, n_dims), dtype)
         self._sketched = np.empty((*shape, n_coordinates), dtype)
