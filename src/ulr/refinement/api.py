@@ -1,0 +1,315 @@
+"""`refine` and `refine_many`: validate the inputs, run a method, score the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ulr.errors import ArrayError
+from ulr.refinement import validation
+from ulr.refinement.blocks import EXCLUDED, Blocks, VectorSource
+from ulr.refinement.diagnosis import diagnose
+from ulr.refinement.distances import DISTANCES, Distance
+from ulr.refinement.methods import METHODS, choose_method, method_options
+from ulr.refinement.products import Float, Labels, Single
+from ulr.refinement.result import OnPass, Problem, Refinement
+from ulr.refinement.rule import Rule
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+def refine(
+    documents: ArrayLike | VectorSource,
+    anchors: ArrayLike | int | None = None,
+    *,
+    method: str = "auto",
+    distance: str = "cosine",
+    known: ArrayLike | None = None,
+    extra_documents: ArrayLike | VectorSource | None = None,
+    extra_anchors: ArrayLike | None = None,
+    word_counts: csr_matrix | None = None,
+    random_state: int = 0,
+    max_iter: int = 100,
+    n_jobs: int | None = None,
+    on_pass: OnPass | None = None,
+    **options: Any,
+) -> Refinement:
+    """Classify documents by their nearest label, then refine the labels on the documents.
+
+    Parameters
+    ----------
+    documents
+        (n_documents, n_dims) vectors; probabilities of the labels with ``jensen-shannon``. Memory
+        maps and other sources that can be sliced are read block by block, and may be larger than
+        memory.
+    anchors
+        (n_labels, n_dims) vectors of the labels. May be left out with ``jensen-shannon``, where
+        label c starts as the certainty of c. With a random start, the vectors that name the
+        clusters, or the number of clusters.
+    method
+        A name in `METHODS`. ``auto`` is the default method, or ``ulr`` for distances that only the
+        paper's method has.
+    distance
+        ``cosine``, ``l2`` (squared Euclidean), ``dot`` or ``jensen-shannon``.
+    known
+        (n_documents,) label index of documents whose label is known, -1 for unknown ones, -2 for
+        documents to leave out, which get no label. Known documents keep their label and take part.
+    extra_documents
+        (n, n_dims) further documents to refine on, which get no prediction.
+    extra_anchors
+        (n, n_dims) further labels that take part in the refinement and are never predicted.
+    word_counts
+        (n_documents, n_words) sparse counts of the words of each document, as of
+        `ulr.word_counts.count_words`; a second view of the documents for methods that can use it.
+    random_state
+        Seed of everything that is drawn.
+    max_iter
+        Most passes over the documents, the first, unrefined one included.
+    n_jobs
+        Number of threads; every available core by default. It never changes the result.
+    on_pass
+        Called after every pass with a `Pass`. An exception that it raises ends the refinement.
+    **options
+        Options of the method; see ``METHODS[method].options``.
+
+    Returns
+    -------
+    Refinement
+
+    Raises
+    ------
+    ArrayError
+        When an input cannot be used; the message says what was expected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ulr import refine
+    >>> documents = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0], [0.3, 0.8]])
+    >>> refine(documents, [[1.0, 0.0], [0.0, 1.0]], method="ulr").predictions
+    array([0, 0, 1, 1])
+    """
+    method = choose_method(method, distance)
+    settings = method_options(method, options)
+    with _prepare(
+        documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
+    ) as inputs:
+        problem = inputs.problem(anchors, extra_anchors, settings, max_iter, random_state, on_pass)
+        refinement = _refine(inputs, problem, method, settings)
+        if not problem.distance.linear or not len(problem.anchors):
+            return refinement
+        return replace(refinement, diagnosis=diagnose(inputs.blocks, problem, refinement))
+
+
+def refine_many(
+    documents: ArrayLike | VectorSource,
+    anchor_sets: Sequence[ArrayLike],
+    *,
+    method: str = "auto",
+    distance: str = "cosine",
+    known: ArrayLike | None = None,
+    extra_documents: ArrayLike | VectorSource | None = None,
+    extra_anchors: ArrayLike | None = None,
+    word_counts: csr_matrix | None = None,
+    random_state: int = 0,
+    max_iter: int = 100,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Iterator[Refinement]:
+    """Refine several sets of anchors over the same documents.
+
+    Each result is the one that `refine` gives for the set alone, without a diagnosis. The documents
+    are validated once, and results are computed when they are asked for.
+
+    Parameters
+    ----------
+    documents
+        As in `refine`.
+    anchor_sets
+        Anchors of each set, (n_labels, n_dims).
+    method, distance, known, extra_documents, extra_anchors, word_counts
+        As in `refine`, the same for all sets.
+    random_state, max_iter, n_jobs, **options
+        As in `refine`.
+
+    Yields
+    ------
+    Refinement
+        Of each set, in order.
+    """
+    method = choose_method(method, distance)
+    settings = method_options(method, options)
+    with _prepare(
+        documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
+    ) as inputs:
+        for anchors in anchor_sets:
+            problem = inputs.problem(anchors, extra_anchors, settings, max_iter, random_state)
+            yield _refine(inputs, problem, method, settings)
+
+
+def score(
+    documents: ArrayLike | VectorSource,
+    rule: Rule,
+    *,
+    word_counts: csr_matrix | None = None,
+    n_jobs: int | None = None,
+) -> tuple[Labels, Single]:
+    """Classify documents by a rule.
+
+    Parameters
+    ----------
+    documents
+        (n_documents, n_dims).
+    rule
+        As of `Refinement.rule`.
+    word_counts
+        (n_documents, n_words) as in `refine`, for rules that have word weights.
+    n_jobs
+        As in `refine`.
+
+    Returns
+    -------
+    labels, scores
+        (n_documents,) label indices, -1 for documents without one, and (n_documents, n_labels).
+    """
+    validation.positive("n_jobs", n_jobs)
+    source = validation.vector_source("documents", documents)
+    if source.shape[1] != rule.n_dims:
+        raise ArrayError(
+            f"documents must have n_dims={rule.n_dims}, as those that the rule was fitted on; got "
+            f"{source.shape[1]}."
+        )
+    with Blocks([source], words=word_counts, n_jobs=n_jobs) as blocks:
+        blocks.lengths = validation.measure(blocks, rule.needs_distributions)
+        return blocks.score(rule)
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """Validated documents, in blocks."""
+
+    blocks: Blocks
+    n_documents: int
+    distance: Distance
+    known: ArrayLike | None
+
+    def problem(
+        self,
+        anchors: ArrayLike | int | None,
+        extra_anchors: ArrayLike | None,
+        settings: Any,
+        max_iter: int,
+        random_state: int,
+        on_pass: OnPass | None = None,
+    ) -> Problem:
+        """The problem of one set of anchors."""
+        validation.positive("max_iter", max_iter, or_none=False)
+        random_start = getattr(settings, "start", "labels") == "random"
+        n_labels, vectors = self._anchors(anchors, random_start)
+        settings.validate(n_labels)
+        if random_start:
+            self._check_random_start(n_labels, extra_anchors)
+        if extra_anchors is not None:
+            extra = validation.anchors(
+                "extra_anchors", extra_anchors, self.blocks.n_dims, self.distance
+            )
+            vectors = np.concatenate([vectors, extra])
+        known = validation.known_labels(
+            self.known, self.n_documents, self.blocks.n_documents, n_labels
+        )
+        if self.distance.normalize:
+            known[self.blocks.lengths == 0.0] = EXCLUDED
+        self.blocks.restart(known)
+        if not (known != EXCLUDED).any():
+            raise ArrayError("there is nothing to refine on: every document is a zero vector.")
+        return Problem(
+            vectors, n_labels, self.n_documents, self.distance, max_iter, random_state, on_pass
+        )
+
+    def _anchors(self, given: ArrayLike | int | None, random_start: bool) -> tuple[int, Float]:
+        n_dims = self.blocks.n_dims
+        if isinstance(given, int | np.integer):
+            if not random_start:
+                raise ArrayError(
+                    f"anchors must be vectors, (n_labels, n_dims); got the number {given}. A number "
+                    "of clusters needs start='random'."
+                )
+            n_labels, vectors = int(given), np.empty((0, n_dims))
+        elif given is None:
+            if self.distance.linear:
+                raise ArrayError(
+                    f"anchors are missing; {self.distance.name} needs vectors of the labels, "
+                    "(n_labels, n_dims)."
+                )
+            n_labels, vectors = n_dims, np.eye(n_dims)
+        else:
+            vectors = validation.anchors("anchors", given, n_dims, self.distance)
+            n_labels = len(vectors)
+        if n_labels < 2:
+            raise ArrayError(f"at least 2 labels are needed; got {n_labels}.")
+        return n_labels, vectors
+
+    def _check_random_start(self, n_labels: int, extra_anchors: ArrayLike | None) -> None:
+        if extra_anchors is not None:
+            raise ArrayError("extra_anchors need start='labels'; a random start has no anchors.")
+        if self.known is not None:
+            raise ArrayError("known labels need start='labels'; a random start has no anchors.")
+        if self.n_documents < n_labels:
+            raise ArrayError(
+                f"n_documents={self.n_documents} should be >= n_labels={n_labels} for a random "
+                "start."
+            )
+
+
+@contextmanager
+def _prepare(
+    documents: ArrayLike | VectorSource,
+    known: ArrayLike | None,
+    extra_documents: ArrayLike | VectorSource | None,
+    word_counts: csr_matrix | None,
+    distance: Distance,
+    n_jobs: int | None,
+) -> Iterator[_Inputs]:
+    """Validate the documents and measure them."""
+    validation.positive("n_jobs", n_jobs)
+    parts = [validation.vector_source("documents", documents)]
+    n_documents, n_dims = int(parts[0].shape[0]), int(parts[0].shape[1])
+    if extra_documents is not None:
+        parts.append(validation.vector_source("extra_documents", extra_documents, n_dims))
+    if word_counts is not None:
+        word_counts = validation.word_counts(word_counts, n_documents, parts)
+    with Blocks(parts, words=word_counts, n_jobs=n_jobs) as blocks:
+        blocks.lengths = validation.measure(blocks, not distance.linear)
+        yield _Inputs(blocks, n_documents, distance, known)
+
+
+def _refine(inputs: _Inputs, problem: Problem, method: str, settings: Any) -> Refinement:
+    blocks, n = inputs.blocks, inputs.n_documents
+    fitted = METHODS[method].fit(blocks, problem, settings)
+    predictions, scores = blocks.score(fitted.rule, n)
+    unrefined = blocks.predict(fitted.initial_rule, n)
+    if inputs.known is not None:
+        known = np.asarray(inputs.known)
+        predictions = np.where(known >= 0, known, predictions)
+    return Refinement(
+        predictions=predictions.astype(np.intp),
+        scores=scores,
+        unrefined=unrefined.astype(np.intp),
+        rule=fitted.rule,
+        initial_rule=fitted.initial_rule,
+        centroids=fitted.centroids,
+        trace=fitted.trace,
+        best_iteration=fitted.best_iteration,
+        converged=fitted.converged,
+        n_fitted=fitted.n_fitted or int(np.count_nonzero(blocks.known != EXCLUDED)),
+        n_without_label=int(np.count_nonzero(predictions < 0)),
+        method=fitted.method or method,
+        distance=problem.distance.name,
+        reason=fitted.reason,
+    )

@@ -1,0 +1,210 @@
+"""Confidence without labelled documents: temperature scaling to an expected accuracy.
+
+Scores are divided by a temperature such that the mean confidence equals the accuracy that is
+expected. That is estimated from three agreements on a random sample of the documents:
+
+- draws: how often refinements of some of the documents give these the same label as all do;
+- neighbours: how often the vote of the nearest documents is a document's own label;
+- dimensions: how often refinements in one half of the dimensions give the same label as in all.
+
+Each method has weights for the log odds of the three, see `ulr.refinement.methods`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ulr.refinement import validation
+from ulr.refinement.api import refine_many
+from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Blocks, VectorSource
+from ulr.refinement.centred import centre_of
+from ulr.refinement.distances import unit_rows
+from ulr.refinement.methods import METHODS, CalibrationWeights, choose_method
+from ulr.refinement.products import Float, Labels, Single, mean_lead, scores_by_label
+from ulr.refinement.result import Refinement
+
+_SAMPLE = 3_000
+_FEWEST_DIMS, _FEWEST_DOCUMENTS = 8, 20
+_DRAWS, _DRAWN = 2, 1_000
+_ASKED, _NEIGHBOURS = 1_000, 10
+_ROWS = 256
+_HIGHEST = 0.99
+
+
+def calibrate(
+    documents: ArrayLike | VectorSource,
+    anchors: ArrayLike,
+    refinement: Refinement,
+    *,
+    known: ArrayLike | None = None,
+    random_state: int = 0,
+    method: str = "auto",
+    distance: str = "cosine",
+    **settings: Any,
+) -> float:
+    """The temperature that scores are divided by before softmax makes them probabilities.
+
+    Parameters
+    ----------
+    documents, anchors
+        (n_documents, n_dims) and (n_labels, n_dims) as refined.
+    refinement
+        Their refinement.
+    known, random_state, method, distance, **settings
+        As in `refine`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ulr.refinement import calibrate, refine
+    >>> documents = np.random.default_rng(0).normal(size=(300, 16))
+    >>> refinement = refine(documents, documents[:3])
+    >>> calibrate(documents, documents[:3], refinement) > 0
+    True
+    """
+    vectors = np.asarray(anchors, dtype=np.float64)
+    source = validation.vector_source("documents", documents)
+    n, n_dims = int(source.shape[0]), vectors.shape[1]
+    codes = np.full(n, UNKNOWN) if known is None else np.asarray(known)
+    usable = np.flatnonzero((codes != EXCLUDED) & (refinement.predictions >= 0))
+    rows = np.sort(np.random.default_rng(random_state).permutation(usable)[:_SAMPLE])
+    free = codes[rows] == UNKNOWN
+    scores = refinement.scores[rows[free]]
+    if n_dims < _FEWEST_DIMS or int(free.sum()) < _FEWEST_DOCUMENTS:
+        return mean_lead(scores) if len(scores) else 1.0
+    with Blocks([source], n_jobs=settings.get("n_jobs")) as blocks:
+        gathered = blocks.gather(rows)
+    settings |= {"method": method, "distance": distance, "random_state": random_state}
+    settings.pop("fit_sample", None)
+    sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], settings)
+    weights = METHODS[choose_method(method, distance)].calibration
+    expected = _expected_accuracy(sample, weights)
+    return _temperature(scores, float(np.clip(expected, 1.0 / len(vectors) + 0.02, _HIGHEST)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some documents of a refinement, to be refined again in other ways.
+
+    Attributes
+    ----------
+    documents, anchors
+        (n, n_dims) and (n_labels, n_dims).
+    predictions
+        (n,) by the refinement of all documents.
+    codes
+        (n,) known labels, see `Block.known`.
+    settings
+        As for `refine`.
+    """
+
+    documents: Single
+    anchors: Float
+    predictions: NDArray[np.intp]
+    codes: Labels
+    settings: dict[str, Any]
+
+    def draws(self) -> float:
+        """Agreement with refinements of at most 1,000 documents."""
+        n = len(self.documents)
+        order = np.random.default_rng(self.settings["random_state"]).permutation(n)
+        step = max(_DRAWS, round(n / _DRAWN))
+        drawn = [np.sort(order[i::step]) for i in range(_DRAWS)]
+        agreements = [self._agreement(self.documents[rows], self.anchors, rows) for rows in drawn]
+        return float(np.mean(agreements))
+
+    def dimensions(self) -> float:
+        """Agreement with refinements in either half of the dimensions, after a random rotation."""
+        from scipy.fft import dct
+
+        n_dims = self.anchors.shape[1]
+        draw = np.random.default_rng(self.settings["random_state"])
+        # Signs, a cosine transform and a permutation are a fast orthogonal map without structure.
+        signs, order = draw.choice([-1.0, 1.0], n_dims), draw.permutation(n_dims)
+        documents = dct(self.documents * signs.astype(np.float32), norm="ortho")
+        anchors = dct(self.anchors * signs, norm="ortho")
+        halves = order[: n_dims // 2], order[n_dims // 2 :]
+        return float(
+            np.mean([self._agreement(documents[:, half], anchors[:, half]) for half in halves])
+        )
+
+    def neighbours(self) -> float:
+        """Agreement with the vote of the ten nearest documents."""
+        points = unit_rows(self.documents.astype(np.float64))
+        points = unit_rows(points - centre_of(points.mean(axis=0)))
+        free = np.flatnonzero(self.codes == UNKNOWN)
+        asked = np.random.default_rng(self.settings["random_state"]).permutation(free)[:_ASKED]
+        agree = np.concatenate(list(self._votes_agree(points.astype(np.float32), asked)))
+        return float(agree.mean())
+
+    def _votes_agree(self, points: Single, asked: NDArray[np.intp]) -> Iterator[NDArray[np.bool_]]:
+        n_labels = len(self.anchors)
+        n_nearest = min(_NEIGHBOURS, len(points) - 1)
+        for start in range(0, len(asked), _ROWS):
+            rows = asked[start : start + _ROWS]
+            similarity = scores_by_label(points[rows], points)
+            similarity[np.arange(len(rows)), rows] = -np.inf
+            nearest = np.argpartition(similarity, -n_nearest, axis=1)[:, -n_nearest:]
+            ballots = self.predictions[nearest] + n_labels * np.arange(len(rows))[:, None]
+            votes = np.bincount(ballots.ravel(), minlength=n_labels * len(rows))
+            winners = votes.reshape(len(rows), n_labels).argmax(axis=1)
+            yield winners == self.predictions[rows]
+
+    def _agreement(
+        self, documents: Single, anchors: Float, rows: NDArray[np.intp] | None = None
+    ) -> float:
+        """Share of the free documents that another refinement labels the same.
+
+        Parameters
+        ----------
+        documents, anchors
+            The inputs of the other refinement.
+        rows
+            Positions of its documents in the sample; None for all.
+        """
+        codes, predictions = self.codes, self.predictions
+        if rows is not None:
+            codes, predictions = codes[rows], predictions[rows]
+        known = codes if (codes >= 0).any() else None
+        documents = np.ascontiguousarray(documents, dtype=np.float32)
+        [again] = refine_many(documents, [anchors], known=known, **self.settings)
+        free = codes == UNKNOWN
+        return float((again.predictions == predictions)[free].mean())
+
+
+def _expected_accuracy(sample: _Sample, weights: CalibrationWeights) -> float:
+    from scipy.special import expit, logit
+
+    log_odds = weights.constant
+    for name in ("draws", "neighbours", "dimensions"):
+        weight = getattr(weights, name)
+        if weight:
+            log_odds += weight * logit(np.clip(getattr(sample, name)(), 0.01, 0.99))
+    return float(expit(log_odds))
+
+
+def _temperature(scores: Single, expected: float) -> float:
+    """The temperature at which the mean confidence is the expected accuracy."""
+    from scipy.optimize import brentq
+    from scipy.special import logsumexp
+
+    unit = mean_lead(scores)
+    scaled = scores.astype(np.float64) / unit
+    best = scaled.max(axis=1)
+
+    def excess(exponent: float) -> float:
+        factor = 2.0**-exponent
+        confidence = np.exp(factor * best - logsumexp(factor * scaled, axis=1))
+        return float(confidence.mean()) - expected
+
+    low, high = -12.0, 12.0
+    if excess(low) < 0:
+        return unit * 2.0**low
+    if excess(high) > 0:
+        return unit * 2.0**high
+    return float(unit * 2.0 ** brentq(excess, low, high, xtol=1e-4))

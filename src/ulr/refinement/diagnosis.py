@@ -1,0 +1,240 @@
+"""Judges whether a refinement can be trusted, from how its labels fit their anchors.
+
+No labelled document is used. docs/refinement.md has how often the warnings are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ulr.refinement.anchor_fit import AnchorFit
+from ulr.refinement.blocks import Blocks
+from ulr.refinement.distances import unit_rows
+from ulr.refinement.products import Float, scores_by_label
+from ulr.refinement.result import Problem, Refinement
+
+_SAMPLE = 20_000
+_LEAST_FIT = 0.85
+_LEAST_KEPT = 0.5
+_SIZE_FACTOR = 3.0
+_FEWEST_PER_LABEL = 10
+_FEWEST_FITTED = 20
+_LEAST_EXPECTED = 0.5
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class LabelDiagnosis:
+    """How one label came out of the refinement.
+
+    Attributes
+    ----------
+    label
+        Its name, or its number.
+    before, after
+        Documents with this label before and after the refinement.
+    kept
+        Share of the documents before that still have it; None without any.
+    fit
+        How far its documents are above the others in similarity to its name, in standard
+        deviations; None without any documents.
+    closest
+        Another label whose name its documents are closer to than to its own; None without one.
+    overturned
+        Whether it may no longer mean what its name says: most of its documents left it while its
+        size changed by a factor of three or more, or they are closest to another label's name.
+    """
+
+    label: str
+    before: int
+    after: int
+    kept: float | None
+    fit: float | None
+    closest: str | None
+    overturned: bool
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether a refinement can be trusted.
+
+    Attributes
+    ----------
+    documents, moved
+        Documents with a label, and those that the refinement gave another one.
+    fitted
+        Documents that the labels were refined on.
+    fit
+        How well refined labels match their names, relative to the nearest names: about 1 where
+        refinement keeps their meaning.
+    labels
+        One entry per label.
+    expected_accuracy
+        Mean confidence in the labels; None before calibration.
+    notes
+        Further warnings, about the texts and the names of the labels.
+    refined
+        Whether there was a refinement at all.
+    """
+
+    documents: int
+    moved: int
+    fitted: int
+    fit: float
+    labels: tuple[LabelDiagnosis, ...]
+    expected_accuracy: float | None = None
+    notes: tuple[str, ...] = ()
+    refined: bool = True
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing speaks against the refinement."""
+        return not self._doubts()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What speaks against the result, one sentence each, with what to do."""
+        return (*self._doubts(), *self._cautions(), *self.notes)
+
+    def named(self, names: Sequence[str]) -> Diagnosis:
+        """The diagnosis with names of the labels in place of their numbers."""
+        labels = tuple(
+            replace(
+                each,
+                label=names[int(each.label)],
+                closest=None if each.closest is None else names[int(each.closest)],
+            )
+            for each in self.labels
+        )
+        return replace(self, labels=labels)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The diagnosis as plain values."""
+        return asdict(self) | {"trusted": self.trusted, "warnings": list(self.warnings)}
+
+    def _doubts(self) -> list[str]:
+        """Reasons not to trust the refinement."""
+        if not self.refined:
+            return []
+        found = []
+        if self.fit < _LEAST_FIT:
+            found.append(
+                f"The documents group along other lines than the labels: refined labels match their "
+                f"names only {self.fit:.0%} as well as before. Compare with --method none, or use "
+                "names that say what the documents are about."
+            )
+        overturned = [each.label for each in self.labels if each.overturned]
+        if overturned:
+            found.append(
+                f"{_listed(overturned)} may no longer mean what the name says; look at the documents "
+                "of these labels, give them other words, or compare phrasings with 'ulr audit'."
+            )
+        return found
+
+    def _cautions(self) -> list[str]:
+        """What makes the result less certain."""
+        found = []
+        expected = self.expected_accuracy
+        if expected is not None and expected < _LEAST_EXPECTED:
+            found.append(
+                f"Only about {expected:.0%} of the labels are expected to be right; the names may not "
+                "fit the documents, or another encoder may be needed (see 'ulr encoders')."
+            )
+        if self.documents < _FEWEST_PER_LABEL * len(self.labels):
+            found.append(
+                f"There are only {self.documents} documents for {len(self.labels)} labels; with "
+                f"{_FEWEST_PER_LABEL} or more per label, refinement is more reliable."
+            )
+        if self.fitted < self.documents:
+            share = self.fitted / self.documents
+            rare = [each.label for each in self.labels if each.after * share < _FEWEST_FITTED]
+            if rare:
+                found.append(
+                    f"{_listed(rare)} has fewer than {_FEWEST_FITTED} documents in the sample that "
+                    "the labels were refined on; use a larger --fit-sample."
+                )
+        return found
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return shown + (f" and {more} more" if more > 0 else "")
+
+
+def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagnosis:
+    """Diagnose a refinement under a linear distance."""
+    predictions, unrefined = refinement.predictions, refinement.unrefined
+    n_labels = problem.n_labels
+    labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0))
+    after, before = predictions[labelled], unrefined[labelled]
+    draw = np.random.default_rng(problem.random_state).permutation(len(labelled))[:_SAMPLE]
+    sample = np.sort(draw)
+    documents = blocks.gather(labelled[sample])
+    anchors = unit_rows(problem.anchors[:n_labels]).astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", documents, documents))
+    cosines = scores_by_label(anchors, documents) / np.maximum(lengths, np.float32(1e-30))
+    fits = [
+        AnchorFit.of(cosines, labels[sample].astype(np.int32), _all(sample))
+        for labels in (before, after)
+    ]
+    kept = _kept(before, after, n_labels)
+    sizes = [np.bincount(labels, minlength=n_labels) for labels in (before, after)]
+    closest = _closest(cosines.T.astype(np.float64), after[sample], n_labels)
+    contrasts = fits[1].contrasts()
+    labels = tuple(
+        LabelDiagnosis(
+            label=str(label),
+            before=int(sizes[0][label]),
+            after=int(sizes[1][label]),
+            kept=None if np.isnan(kept[label]) else float(kept[label]),
+            fit=None if np.isnan(contrasts[label]) else float(contrasts[label]),
+            closest=None if closest[label] == label else str(closest[label]),
+            overturned=_overturned(kept[label], sizes[0][label], sizes[1][label])
+            or bool(closest[label] != label),
+        )
+        for label in range(n_labels)
+    )
+    return Diagnosis(
+        documents=len(labelled),
+        moved=int(np.count_nonzero(after != before)),
+        fitted=min(refinement.n_fitted, len(labelled)),
+        fit=fits[1].relative_to(fits[0]),
+        labels=labels,
+        refined=refinement.n_iter > 1,
+    )
+
+
+def _all(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    return np.ones(len(rows), dtype=bool)
+
+
+def _kept(before: NDArray[np.integer], after: NDArray[np.integer], n_labels: int) -> Float:
+    """(n_labels,) share of the documents of a label that still have it; NaN without any."""
+    stayed = np.bincount(before[before == after], minlength=n_labels)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return stayed / np.bincount(before, minlength=n_labels)
+
+
+def _overturned(kept: float, before: int, after: int) -> bool:
+    """Whether most documents left a label while its size changed several times."""
+    factor = max(after, 1) / max(before, 1)
+    return bool(kept < _LEAST_KEPT and not 1 / _SIZE_FACTOR < factor < _SIZE_FACTOR)
+
+
+def _closest(cosines: Float, labels: NDArray[np.integer], n_labels: int) -> NDArray[np.intp]:
+    """(n_labels,) the label whose name the documents of a label stand out in most.
+
+    Similarities to each name are standardised over all documents, so that names that are close to
+    every document do not win.
+    """
+    similarity = cosines - cosines.mean(axis=1, keepdims=True)
+    similarity = (similarity - similarity.mean(axis=0)) / (similarity.std(axis=0) + 1e-12)
+    sums = np.stack([np.bincount(labels, column, minlength=n_labels) for column in similarity.T])
+    empty = np.bincount(labels, minlength=n_labels) == 0
+    return np.where(empty, np.arange(n_labels), sums.argmax(axis=0))

@@ -1,0 +1,429 @@
+"""The default method: anchored soft clusters, linear discriminant analysis by EM, and naive Bayes.
+
+1. Clusters start at the anchors and move away from them slowly (`ulr.refinement.clusters`). They
+   stop when their labels no longer fit the anchors (`ulr.refinement.anchor_fit`).
+2. Gaussians with one shared covariance continue from the clusters (`ulr.refinement.gaussians`). The
+   less their labels fit the anchors, the less they count.
+3. Where there are texts, naive Bayes on their words is added (`ulr.refinement.words`).
+
+A prior on the sizes of the labels is as strong as the sizes found without it are skewed. The result
+is one linear rule. The constants are fixed for all data; docs/refinement.md has their effects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from ulr.refinement import validation
+from ulr.refinement.anchor_fit import AnchorFit, MeasureAnchorFit
+from ulr.refinement.blocks import EXCLUDED, Blocks
+from ulr.refinement.centred import LEAST_SHARE, MOST_REST, centre_of
+from ulr.refinement.clusters import (
+    Assignment,
+    Cluster,
+    Clusters,
+    Nearest,
+    NearestAnchor,
+    StartClusters,
+)
+from ulr.refinement.distances import unit_rows
+from ulr.refinement.gaussians import ClustersOfVotes, Gaussians, discriminant, shrunk_covariance
+from ulr.refinement.paper import PaperOptions, fit_nearest, fit_paper
+from ulr.refinement.products import (
+    Float,
+    Single,
+    gram,
+    mean_lead,
+    scores_by_label,
+    weighted_sums,
+)
+from ulr.refinement.result import Fitted, Pass, Problem
+from ulr.refinement.rule import LinearRule, View, rule_of_centroids
+from ulr.refinement.words import fit_words
+
+_MOST_DIMS = 2048
+_FEWEST_PER_LABEL = 3
+_TOLERANCE = 1e-3  # share of the documents that change their label in the last pass
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants of the method, the same for all data.
+
+    Attributes
+    ----------
+    centring, mean_rest
+        Least share of the mean document that is subtracted, and most length of the rest relative to
+        the spread of the documents; see `ulr.refinement.centred.centre_of`.
+    held
+        Share of the documents of each label, those with the largest lead, that stay with it while
+        clusters are formed.
+    examples
+        Documents of known label that count as much as the anchor.
+    cluster_passes, gaussian_passes
+        Number of passes of each stage.
+    first_anchor_weight, last_anchor_weight
+        Weight of the anchor in the first and in the last pass over clusters.
+    few_documents
+        Documents per label at which the anchor weight falls only half as far, and words count half.
+        Also the weight, in documents, of the mean of a Gaussian that is expected from the anchor.
+    least_fit
+        Clusters stop when their fit to the anchors is below this share of the initial one.
+    sharpness
+        Mean lead, in log odds, of the best label over the second in the clusters.
+    size_share, size_count
+        Added to the size of every label before its logarithm: a share of the mean size, and a
+        number of documents.
+    balanced, skewed
+        Normalised entropy of the label sizes above which there is no size prior, and below which it
+        is full.
+    shrink
+        Shrinkage of the covariance with many documents per dimension.
+    tie
+        Weight that ties the mean of a Gaussian to its cluster, in mean sizes.
+    temper
+        Factor of the log likelihoods.
+    lead, agreement_lead, most_lead
+        Largest mean lead, in log odds, of a part of the rule when the parts are added. Where the
+        Gaussians agree with the nearest anchors on nearly all documents it is larger:
+        ``agreement_lead`` over the share of the others, at most ``most_lead``. Else the size prior
+        would outweigh clear evidence for small labels.
+    cluster_share
+        Weight of the clusters beside the Gaussians.
+    guard_low, guard_high
+        Fit of the refined labels to the anchors, relative to the initial one, at which Gaussians and
+        words do not count, and from which they count fully.
+    sample
+        Most documents that the covariance and the scale of scores are estimated on.
+    """
+
+    centring: float = LEAST_SHARE
+    mean_rest: float = MOST_REST
+    held: float = 0.3
+    examples: float = 5.0
+    cluster_passes: int = 8
+    gaussian_passes: int = 4
+    first_anchor_weight: float = 0.7
+    last_anchor_weight: float = 0.3
+    few_documents: float = 20.0
+    least_fit: float = 0.85
+    sharpness: float = 3.0
+    size_share: float = 0.05
+    size_count: float = 5.0
+    balanced: float = 0.98
+    skewed: float = 0.95
+    shrink: float = 0.3
+    tie: float = 1.0
+    temper: float = 0.5
+    lead: float = 2.0
+    agreement_lead: float = 0.35
+    most_lead: float = 20.0
+    cluster_share: float = 0.25
+    guard_low: float = 0.7
+    guard_high: float = 0.9
+    sample: int = 16_384
+
+
+@dataclass(frozen=True)
+class DiscriminantOptions:
+    """Options of the default method.
+
+    Attributes
+    ----------
+    prior
+        Sizes of the labels: ``estimate``, ``balanced``, or (n_labels,) proportions.
+    fit_sample
+        Most documents to fit on, drawn at random; None for all.
+    constants
+        For experiments; the defaults are meant for all data.
+    """
+
+    prior: Any = "estimate"
+    fit_sample: int | None = 200_000
+    constants: Constants = Constants()
+
+    def validate(self, n_labels: int) -> None:
+        """Refuse options that do not suit the labels."""
+        validation.positive("fit_sample", self.fit_sample)
+        validation.prior(self.prior, n_labels)
+
+
+def fit_discriminant(blocks: Blocks, problem: Problem, options: DiscriminantOptions) -> Fitted:
+    """Refine the anchors by the default method.
+
+    Documents of more than 2,048 dimensions are refined by the paper's method. With fewer than three
+    documents per label and no known ones there is no refinement.
+    """
+    if problem.max_iter == 1:
+        return fit_nearest(blocks, problem, None)
+    n_used, n_known = (
+        np.count_nonzero(blocks.known != EXCLUDED),
+        np.count_nonzero(blocks.known >= 0),
+    )
+    if n_used < _FEWEST_PER_LABEL * len(problem.anchors) and not n_known:
+        reason = f"there are only {n_used} documents for {len(problem.anchors)} labels"
+        return replace(fit_nearest(blocks, problem, None), method="none", reason=reason)
+    if blocks.n_dims > _MOST_DIMS:
+        reason = f"the covariance of {blocks.n_dims:,} dimensions is too large"
+        return replace(fit_paper(blocks, problem, PaperOptions()), method="ulr", reason=reason)
+    rows = fit_rows(blocks, options.fit_sample, problem.random_state)
+    if rows is None:
+        return _Fit(blocks, problem, options).run()
+    with blocks.subset(rows) as sample:
+        return _Fit(sample, problem, options).run()
+
+
+def fit_rows(blocks: Blocks, most: int | None, random_state: int) -> NDArray[np.intp] | None:
+    """Positions of a random sample of the documents; None for all of them.
+
+    Documents of known label come first, up to half of the sample.
+    """
+    used = np.flatnonzero(blocks.known != EXCLUDED)
+    if most is None or len(used) <= most:
+        return None
+    draw = np.random.default_rng(random_state)
+    known = draw.permutation(used[blocks.known[used] >= 0])[: most // 2]
+    others = draw.permutation(used[blocks.known[used] < 0])[: most - len(known)]
+    return np.sort(np.concatenate([known, others]))
+
+
+class _Fit:
+    """One fit: the small state between passes."""
+
+    def __init__(self, blocks: Blocks, problem: Problem, options: DiscriminantOptions) -> None:
+        self._blocks, self._problem, self._constants = blocks, problem, options.constants
+        self._anchors = unit_rows(problem.anchors)
+        self._n_labels = len(self._anchors)
+        self._prior = validation.prior(options.prior, problem.n_labels)
+        self._size_weight = 0.0
+        self._trace: list[Pass] = []
+        used = np.flatnonzero(blocks.codes != EXCLUDED)
+        self._n = len(used)
+        draw = np.random.default_rng(problem.random_state)
+        self._sample = np.sort(draw.permutation(used)[: options.constants.sample])
+
+    def run(self) -> Fitted:
+        """Fit all stages."""
+        first = self._blocks.run(NearestAnchor(self._anchors))
+        start = self._start(first)
+        self._centre, self._centred_anchors = start.centre, start.anchors
+        self._sampled = _unit(_unit(self._blocks.gather(self._sample)) - _single(start.centre))
+        clusters, start_fit = self._cluster(start)
+        gaussians = self._fit_gaussians()
+        rule = self._combine(clusters, gaussians, 1.0)
+        view = rule.views[0]
+        fit = self._blocks.run(MeasureAnchorFit(self._centre, view.weights, rule.offsets))
+        guard = self._guard(fit.relative_to(start_fit))
+        rule = self._combine(clusters, gaussians, guard)
+        if self._blocks.counts is not None and guard > 0.0:
+            factor = guard * self._evidence
+            rule = self._add_words(rule, self._blocks.counts, gaussians.log_sizes, factor)
+        return self._fitted(rule)
+
+    def _fitted(self, rule: LinearRule) -> Fitted:
+        own = slice(self._problem.n_labels)
+        shares = self._blocks.state("shares")[:, self._sample]
+        sizes = shares.sum(axis=1, dtype=np.float64)[:, None]
+        means = weighted_sums(shares, self._sampled) / np.maximum(sizes, _TINY)
+        centroids = np.where(sizes > 0.5, means, unit_rows(self._anchors - self._centre))
+        return Fitted(
+            rule=rule.select(own),
+            initial_rule=rule_of_centroids(self._problem.anchors[own], self._problem.distance),
+            centroids=centroids[own] + self._centre,
+            trace=tuple(self._trace),
+            best_iteration=len(self._trace) - 1,
+            converged=self._trace[-1].changed <= _TOLERANCE * self._n,
+            n_fitted=self._n,
+        )
+
+    # --- Clusters
+
+    def _start(self, first: Nearest) -> StartClusters:
+        c = self._constants
+        centre = centre_of(first.total / max(first.count, 1), c.centring, c.mean_rest)
+        weight = first.n_known / c.examples
+        anchors = self._anchors + weight[:, None] * unit_rows(first.known)
+        scale = c.sharpness / max(first.lead / max(first.count, 1), _TINY)
+        return StartClusters(
+            centre, unit_rows(unit_rows(anchors) - centre), self._thresholds(), scale
+        )
+
+    def _thresholds(self) -> Float:
+        """Lead of the nearest anchor from which a document stays with it, by label."""
+        nearest, lead = self._blocks.state("nearest"), self._blocks.state("lead")
+        thresholds = np.full(self._n_labels, np.inf)
+        order = np.argsort(nearest, kind="stable")
+        bounds = np.searchsorted(nearest[order], np.arange(self._n_labels + 1))
+        for label in range(self._n_labels):
+            own = lead[order[bounds[label] : bounds[label + 1]]]
+            finite = own[np.isfinite(own)]
+            if len(finite):
+                thresholds[label] = np.quantile(finite, 1 - self._constants.held)
+        return thresholds
+
+    def _cluster(self, start: StartClusters) -> tuple[Float, AnchorFit]:
+        """Weights of the clusters' scores, summed over the passes, and the initial anchor fit.
+
+        Leaves the votes of the passes in the state, and the weight of the size prior.
+        """
+        c = self._constants
+        clusters = self._blocks.run(start)
+        start_fit = clusters.fit
+        self._record("nearest label", clusters)
+        total = np.zeros_like(self._anchors)
+        for number, anchor_weight in enumerate(self._anchor_weights()):
+            if len(self._trace) == self._problem.max_iter:
+                break
+            step = Cluster(
+                start.centre,
+                start.anchors,
+                clusters.sizes,
+                clusters.sums,
+                anchor_weight,
+                c.sharpness / max(clusters.lead / self._n, _TINY),
+                self._log_sizes(clusters.sizes),
+            )
+            before = self._blocks.states
+            clusters = self._blocks.run(step)
+            if number > 0 and clusters.fit.relative_to(start_fit) < c.least_fit:
+                self._blocks.states = before
+                break
+            total += step.weights()
+            self._record("clusters", clusters)
+            self._size_weight = self._skew(clusters.fit.counts)
+        return total, start_fit
+
+    def _anchor_weights(self) -> list[float]:
+        """Weight of the anchor in each pass; it falls less far with few documents."""
+        c = self._constants
+        few = 1.0 - self._evidence
+        last = c.last_anchor_weight + few * (c.first_anchor_weight - c.last_anchor_weight)
+        return np.linspace(c.first_anchor_weight, last, c.cluster_passes).tolist()
+
+    @property
+    def _evidence(self) -> float:
+        """Close to 1 with many documents per label, to 0 with few."""
+        per_label = self._n / self._n_labels
+        return per_label / (per_label + self._constants.few_documents)
+
+    def _record(self, stage: str, assignment: Assignment) -> None:
+        objective = assignment.loss / max(self._n, 1)
+        done = Pass(len(self._trace), stage, assignment.changed, objective, self._n)
+        self._trace.append(done)
+        self._problem.report(done)
+
+    def _log_sizes(self, sizes: Float) -> Float:
+        """Log prior of the labels."""
+        if not isinstance(self._prior, str):
+            extra = self._n_labels - len(self._prior)
+            return np.log(np.append(self._prior, np.full(extra, self._prior.mean())))
+        if self._prior == "balanced" or self._size_weight == 0.0:
+            return np.zeros(self._n_labels)
+        c = self._constants
+        added = c.size_share * sizes.sum() / self._n_labels + c.size_count
+        shares = (sizes + added) / (sizes.sum() + added * self._n_labels)
+        return self._size_weight * np.log(shares)
+
+    def _skew(self, counts: Float) -> float:
+        """Weight of the size prior, from label sizes that were found without it."""
+        c = self._constants
+        shares = counts[counts > 0] / counts.sum()
+        entropy = -float((shares * np.log(shares)).sum())
+        entropy += (len(shares) - 1) / (2 * counts.sum())  # Miller and Madow's correction
+        normalised = entropy / np.log(self._n_labels)
+        return float(np.clip((c.balanced - normalised) / (c.balanced - c.skewed), 0.0, 1.0))
+
+    # --- Gaussians
+
+    def _fit_gaussians(self) -> Gaussians:
+        """Gaussians that continue from the votes of the cluster passes."""
+        self._moments = gram(self._sampled)
+        clusters = self._blocks.run(ClustersOfVotes(self._centre))
+        tied = clusters.sums / np.maximum(clusters.sizes, _TINY)[:, None]
+        self._expected = self._expected_means(clusters, tied)
+        step = self._maximise(clusters, tied)
+        for number in range(self._constants.gaussian_passes):
+            if len(self._trace) == self._problem.max_iter:
+                break
+            if number:
+                step = self._maximise(clusters, tied)
+            clusters = self._blocks.run(step)
+            self._record("gaussians", clusters)
+        return step
+
+    def _expected_means(self, clusters: Clusters, means: Float) -> Float:
+        """(n_labels, n_dims) where the mean of each label is expected from its anchor alone.
+
+        The mean of all documents, moved in the direction of the anchor as far as the documents of
+        all labels are on average.
+        """
+        total = clusters.sums.sum(axis=0) / max(float(clusters.sizes.sum()), _TINY)
+        directions = self._centred_anchors - self._centred_anchors.mean(axis=0)
+        along = np.einsum("ij,ij->i", means - total, directions) @ clusters.sizes
+        squares = np.einsum("ij,ij->i", directions, directions) @ clusters.sizes
+        return total + max(along / max(squares, _TINY), 0.0) * directions
+
+    def _maximise(self, clusters: Clusters, tied: Float) -> Gaussians:
+        """The Gaussians of some clusters."""
+        c, n_dims = self._constants, len(self._centre)
+        shares = self._blocks.state("shares")[:, self._sample]
+        strength = c.tie * self._n / self._n_labels
+        sums = clusters.sums + strength * tied + c.few_documents * self._expected
+        means = sums / (clusters.sizes + strength + c.few_documents)[:, None]
+        shrink = (c.shrink * self._n + n_dims) / (self._n + n_dims)
+        covariance = shrunk_covariance(self._sampled, self._moments, shares, means, shrink)
+        weights, offsets = discriminant(means, covariance, c.temper)
+        return Gaussians(self._centre, weights, offsets, self._log_sizes(clusters.sizes))
+
+    # --- The rule
+
+    def _combine(self, clusters: Float, gaussians: Gaussians, guard: float) -> LinearRule:
+        """Add the scores of clusters and Gaussians, each with a limited mean lead."""
+        c = self._constants
+        from_clusters = scores_by_label(_single(clusters), self._sampled)
+        from_gaussians = scores_by_label(_single(gaussians.weights), self._sampled)
+        from_gaussians += _single(gaussians.offsets)[:, None]
+        lead = self._lead(from_gaussians)
+        cluster_scale = c.cluster_share * lead / mean_lead(from_clusters.T)
+        scale = guard * min(1.0, lead / mean_lead(from_gaussians.T))
+        combined = cluster_scale * from_clusters + scale * from_gaussians
+        total = min(1.0, lead / mean_lead(combined.T))
+        weights = total * (cluster_scale * clusters + scale * gaussians.weights)
+        offsets = total * scale * gaussians.offsets + gaussians.log_sizes
+        return LinearRule((View(weights, normalize=True, centre=self._centre),), offsets)
+
+    def _lead(self, scores: Single) -> float:
+        """Largest mean lead of a part of the rule, from scores, (n_labels, n), of the sample."""
+        c = self._constants
+        nearest = self._blocks.state("nearest")[self._sample]
+        differing = float((scores.argmax(axis=0) != nearest).mean())
+        return max(c.lead, min(c.most_lead, c.agreement_lead / max(differing, _TINY)))
+
+    def _guard(self, fit: float) -> float:
+        """Weight of Gaussians and words, from how well the refined labels fit the anchors."""
+        c = self._constants
+        return float(np.clip((fit - c.guard_low) / (c.guard_high - c.guard_low), 0.0, 1.0))
+
+    def _add_words(
+        self, rule: LinearRule, counts: csr_matrix, log_sizes: Float, factor: float
+    ) -> LinearRule:
+        _, scores = self._blocks.score(rule)
+        codes = self._blocks.codes
+        words = fit_words(counts, scores, codes, log_sizes, factor)
+        return replace(rule, words=words)
+
+
+def _single(values: Float) -> Single:
+    return values.astype(np.float32)
+
+
+def _unit(rows: Single) -> Single:
+    """Rows scaled to length one, in float32; a zero row stays zero."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

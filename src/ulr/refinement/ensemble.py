@@ -1,0 +1,172 @@
+"""Ensembles: several sets of anchors for the same labels, refined separately, scores averaged.
+
+Scores are linear for every vector distance, so the mean over any number of sets is one rule, no
+larger than that of a single set. Word counts are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ulr.errors import ArrayError
+from ulr.refinement import validation
+from ulr.refinement.api import refine_many, score
+from ulr.refinement.blocks import EXCLUDED, VectorSource
+from ulr.refinement.distances import DISTANCES
+from ulr.refinement.products import Float
+from ulr.refinement.result import Pass, Refinement
+from ulr.refinement.rule import LinearRule, RuleMean, rule_of_centroids
+
+
+def refine_ensemble(
+    documents: ArrayLike | VectorSource,
+    anchor_sets: Sequence[ArrayLike],
+    *,
+    distance: str = "cosine",
+    known: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    on_set: Callable[[int], None] | None = None,
+    **settings: Any,
+) -> Refinement:
+    """Refine every set of anchors and predict by the mean of their scores.
+
+    Parameters
+    ----------
+    documents
+        As in `refine`.
+    anchor_sets
+        Anchors of each set, (n_labels, n_dims); a sequence that creates them on demand keeps few
+        in memory.
+    distance, known, n_jobs
+        As in `refine`; any distance but ``jensen-shannon``.
+    on_set
+        Called after every set with the number of all sets.
+    **settings
+        Further arguments of `refine_many`.
+
+    Returns
+    -------
+    Refinement
+        `unrefined` is the prediction of the mean of the unrefined sets; the trace has the mean
+        objective and the sum of the changes over the sets that are averaged.
+
+    Notes
+    -----
+    Where the method fell back to another one for some of the sets, only those with the method of
+    the majority are averaged: scores of different methods are not comparable.
+    """
+    if not DISTANCES[distance].linear:
+        raise ArrayError("an ensemble needs vectors; use cosine, l2 or dot.")
+    if not len(anchor_sets):
+        raise ArrayError("an ensemble needs at least one set of anchors; got none.")
+    initial = RuleMean()
+    groups: dict[str, _Group] = {}
+    checked = _EqualSets(anchor_sets)
+    results = refine_many(
+        documents, checked, distance=distance, known=known, n_jobs=n_jobs, **settings
+    )
+    for member in results:
+        assert isinstance(member.rule, LinearRule)
+        initial.add(_rule_of_anchors(checked.last, distance))
+        groups.setdefault(member.method, _Group(member)).add(member)
+        if on_set is not None:
+            on_set(len(anchor_sets))
+    group = max(groups.values(), key=lambda each: each.count)
+    rule = group.rules.rule()
+    predictions, scores = score(documents, rule, n_jobs=n_jobs)
+    initial_rule = initial.rule()
+    unrefined, _ = score(documents, initial_rule, n_jobs=n_jobs)
+    if known is not None:
+        labels = np.asarray(known)
+        unrefined = np.where(labels == EXCLUDED, -1, unrefined)
+        predictions = np.where(labels >= 0, labels, predictions)
+        predictions = np.where(labels == EXCLUDED, -1, predictions)
+    return replace(
+        group.first,
+        predictions=predictions.astype(np.intp),
+        scores=scores,
+        unrefined=unrefined.astype(np.intp),
+        rule=rule,
+        initial_rule=initial_rule,
+        centroids=np.asarray(group.centroids) / group.count,
+        trace=group.trace(),
+        best_iteration=len(group.changed) - 1,
+        converged=group.converged,
+        n_sets=len(anchor_sets),
+    )
+
+
+def _rule_of_anchors(anchors: ArrayLike, distance: str) -> LinearRule:
+    metric = DISTANCES[distance]
+    vectors = validation.anchors("anchors", anchors, np.shape(anchors)[1], metric)
+    return rule_of_centroids(vectors, metric)
+
+
+class _EqualSets(Sequence[Any]):
+    """The sets one by one, refusing one with another number of labels than the first."""
+
+    def __init__(self, sets: Sequence[ArrayLike]) -> None:
+        self._sets = sets
+        self._n_labels = len(np.asarray(sets[0]))
+        self.last: Any = None
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __getitem__(self, index: Any) -> Any:
+        self.last = np.asarray(self._sets[index])
+        if len(self.last) != self._n_labels:
+            raise ArrayError(
+                f"anchor_sets must have equally many labels; the first has {self._n_labels}, "
+                f"number {index} has {len(self.last)}."
+            )
+        return self.last
+
+
+@dataclass
+class _Group:
+    """Refinements of sets by the same method, added up."""
+
+    first: Refinement
+    count: int = 0
+    converged: bool = True
+    rules: RuleMean = field(default_factory=RuleMean)
+    centroids: Float | float = 0.0
+    objective: Float = field(default_factory=lambda: np.zeros(0))
+    changed: Float = field(default_factory=lambda: np.zeros(0))
+    scored: Float = field(default_factory=lambda: np.zeros(0))
+    _settled: float = 0.0  # sum of the last objectives so far
+
+    def add(self, member: Refinement) -> None:
+        """Add one set; a set that has finished counts with its last objective."""
+        assert isinstance(member.rule, LinearRule)
+        self.rules.add(member.rule)
+        self.centroids = self.centroids + member.centroids
+        length = max(len(self.objective), member.n_iter)
+        more = length - len(self.objective)
+        last = member.trace[-1].objective
+        own = np.array([done.objective for done in member.trace])
+        self.objective = np.append(self.objective, np.full(more, self._settled))
+        self.objective += np.append(own, np.full(length - len(own), last))
+        for name in ("changed", "scored"):
+            figures = np.zeros(length)
+            figures[: len(getattr(self, name))] = getattr(self, name)
+            figures[: member.n_iter] += [getattr(done, name) for done in member.trace]
+            setattr(self, name, figures)
+        self._settled += last
+        self.converged &= member.converged
+        self.count += 1
+
+    def trace(self) -> tuple[Pass, ...]:
+        """One entry per pass, over all sets."""
+        return tuple(
+            Pass(number, "ensemble", int(changed), objective / self.count, int(scored))
+            for number, (changed, objective, scored) in enumerate(
+                zip(self.changed, self.objective.tolist(), self.scored, strict=True)
+            )
+        )

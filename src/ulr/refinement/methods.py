@@ -1,0 +1,112 @@
+"""The refinement methods by name: the only module that knows which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ulr.errors import ArrayError
+from ulr.refinement import validation
+from ulr.refinement.blocks import Blocks
+from ulr.refinement.discriminant import DiscriminantOptions, fit_discriminant
+from ulr.refinement.distances import DISTANCES
+from ulr.refinement.paper import PaperOptions, fit_nearest, fit_paper
+from ulr.refinement.result import Fitted, Problem
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """Options of a method that has none."""
+
+    def validate(self, n_labels: int) -> None:
+        """Nothing to refuse."""
+
+
+@dataclass(frozen=True)
+class CalibrationWeights:
+    """Weights of the log odds of three agreements, and a constant, in the expected accuracy."""
+
+    draws: float
+    neighbours: float
+    dimensions: float
+    constant: float
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to refine labels.
+
+    Attributes
+    ----------
+    fit
+        Refines the anchors of a problem over its documents.
+    distances
+        Names of the distances that it can use.
+    options
+        A dataclass with its options and their defaults.
+    version
+        Increased whenever its results change; part of the key of resumable work.
+    calibration
+        Weights of the agreements that the expected accuracy is estimated from.
+    uses_words
+        Whether it uses word counts.
+    """
+
+    fit: Callable[[Blocks, Problem, Any], Fitted]
+    distances: tuple[str, ...]
+    options: type
+    version: int
+    calibration: CalibrationWeights
+    uses_words: bool = False
+
+
+# The paper's centroids hardly depend on which documents are drawn, so draws say nothing there.
+_PAPER = CalibrationWeights(draws=0.0, neighbours=0.5, dimensions=0.5, constant=-0.65)
+
+METHODS: dict[str, Method] = {
+    "discriminant": Method(
+        fit_discriminant,
+        ("cosine",),
+        DiscriminantOptions,
+        version=3,
+        calibration=CalibrationWeights(0.4, 0.4, 0.4, -1.05),
+        uses_words=True,
+    ),
+    "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, 1, _PAPER),
+    "none": Method(fit_nearest, tuple(DISTANCES), NoOptions, 1, _PAPER),
+}
+DEFAULT = "discriminant"
+
+
+def choose_method(method: str, distance: str) -> str:
+    """The method that ``auto`` stands for with a distance; refuses what does not go together."""
+    validation.choice("distance", distance, DISTANCES)
+    validation.choice("method", method, ["auto", *METHODS])
+    if method == "auto":
+        return DEFAULT if distance in METHODS[DEFAULT].distances else "ulr"
+    if distance not in METHODS[method].distances:
+        raise ArrayError(
+            f"method {method!r} works with {', '.join(METHODS[method].distances)}; got distance "
+            f"{distance!r}. Use method 'ulr', or leave the method out."
+        )
+    return method
+
+
+def method_options(method: str, given: Mapping[str, Any]) -> Any:
+    """The options of a method, with its defaults for those that are not given."""
+    accepted = METHODS[method].options
+    names = [field.name for field in fields(accepted)]
+    for name in given:
+        if name not in names:
+            others = [each for each, other in METHODS.items() if name in _option_names(other)]
+            where = f"; it is an option of {', '.join(others)}" if others else ""
+            raise ArrayError(
+                f"method {method!r} has no option {name!r}{where}. "
+                f"Its options: {', '.join(names) or 'none'}."
+            )
+    return accepted(**given)
+
+
+def _option_names(method: Method) -> list[str]:
+    return [field.name for field in fields(method.options)]

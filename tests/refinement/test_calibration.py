@@ -1,0 +1,206 @@
+"""Confidence without labels: what the expected accuracy depends on, and what it does not."""
+
+import numpy as np
+import pytest
+from problems import topics
+from scipy.special import softmax
+
+from ulr.metrics import calibration_error
+from ulr.refinement import METHODS, calibrate, mean_lead, refine
+from ulr.refinement.calibration import _Sample, _temperature
+
+
+def task(n=900, spread=1.6, seed=0, **kind):
+    return topics(seed, n=n, n_labels=5, n_dims=64, spread=spread, off=0.8, **kind)
+
+
+def confidence(documents, anchors, known=None, **settings):
+    """Probabilities of the labels, and the refinement."""
+    result = refine(documents, anchors, known=known, **settings)
+    temperature = calibrate(documents, anchors, result, known=known, **settings)
+    return softmax(result.scores.astype(np.float64) / temperature, axis=1), result
+
+
+def test_the_most_probable_label_is_the_prediction():
+    documents, anchors, _ = task(spread=3.0)
+    probabilities, result = confidence(documents, anchors)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), result.predictions)
+
+
+@pytest.mark.parametrize("spread", [1.5, 3.0, 4.0])
+def test_confidence_is_near_the_accuracy_of_easy_and_hard_data(spread):
+    documents, anchors, truth = task(2000, spread=spread)
+    probabilities, result = confidence(documents, anchors)
+    assert calibration_error(result.predictions == truth, probabilities.max(axis=1)) < 0.15
+
+
+def test_topics_that_overlap_are_less_certain():
+    certain = [
+        confidence(*task(spread=spread)[:2])[0].max(axis=1).mean() for spread in (1.5, 2.5, 4.0)
+    ]
+    assert certain == sorted(certain, reverse=True)
+    assert certain[0] - certain[2] > 0.2
+
+
+def test_the_temperature_gives_the_expected_mean_confidence():
+    scores = np.random.default_rng(0).normal(size=(500, 4)).astype(np.float32)
+    for expected in (0.4, 0.7, 0.95):
+        found = softmax(scores / _temperature(scores, expected), axis=1).max(axis=1).mean()
+        assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_agreements_are_those_of_refinements_by_hand():
+    documents, anchors, _ = task(600, spread=3.0)
+    result = refine(documents, anchors)
+    settings = {"method": "auto", "distance": "cosine", "random_state": 0}
+    sample = _Sample(
+        documents, anchors.astype(float), result.predictions, np.full(600, -1), settings
+    )
+    order = np.random.default_rng(0).permutation(600)
+    draws = [np.sort(order[i::2]) for i in range(2)]
+    by_draw = [
+        (refine(documents[rows], anchors).predictions == result.predictions[rows]).mean()
+        for rows in draws
+    ]
+    assert sample.draws() == pytest.approx(np.mean(by_draw))
+    rotation, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 64)))
+    by_half = [
+        (
+            refine(documents @ axes.astype(np.float32), anchors @ axes).predictions
+            == result.predictions
+        ).mean()
+        for axes in (rotation[:, :32], rotation[:, 32:])
+    ]
+    # Another rotation is used, and agreement hardly depends on which.
+    assert sample.dimensions() == pytest.approx(np.mean(by_half), abs=0.04)
+    assert 0.3 < sample.neighbours() <= 1.0
+
+
+def test_agreement_of_halves_does_not_depend_on_which_dimensions_are_used():
+    """A rotation mixes dimensions, so it does not matter which of them tell labels apart."""
+    documents, anchors, _ = task(500, spread=0.3)
+    both = []
+    for one_sided in (False, True):
+        vectors, names = documents.copy(), anchors.copy()
+        if one_sided:  # the same information in the first half of twice as many dimensions
+            vectors = np.concatenate([vectors, np.zeros_like(vectors)], axis=1)
+            names = np.concatenate([names, np.zeros_like(names)], axis=1)
+        result = refine(vectors, names)
+        settings = {"method": "auto", "distance": "cosine", "random_state": 0}
+        sample = _Sample(
+            vectors, names.astype(float), result.predictions, np.full(500, -1), settings
+        )
+        both.append(sample.dimensions())
+    assert both[1] > 0.9 * both[0]
+
+
+def test_neighbours_agree_where_labels_are_groups_and_not_where_they_are_random():
+    documents, anchors, truth = task(500, spread=0.3)
+    settings = {"random_state": 0}
+    grouped, random = (
+        _Sample(documents, anchors, labels, np.full(500, -1), settings).neighbours()
+        for labels in (truth, np.random.default_rng(0).permutation(truth))
+    )
+    assert grouped > 0.99
+    assert random < 0.4
+
+
+def test_rotating_the_space_changes_confidence_little():
+    documents, anchors, _ = task(spread=2.5)
+    scales = np.linspace(0.2, 2.0, 64, dtype=np.float32)  # axes sorted by variance
+    documents, anchors = documents * scales, anchors * scales
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(64, 64)))[0].astype(np.float32)
+    one, other = (
+        confidence(*given)[0].max(axis=1).mean()
+        for given in ((documents, anchors), (documents @ turn, anchors @ turn))
+    )
+    assert abs(one - other) < 0.06
+
+
+@pytest.mark.parametrize("order", ["shuffled", "sorted", "interleaved"])
+def test_order_matters_little_above_the_sampling_threshold(order):
+    documents, anchors, truth = task(12_000, spread=3.0)
+    rows = {
+        "shuffled": np.random.default_rng(5).permutation(len(truth)),
+        "sorted": np.argsort(truth, kind="stable"),
+        "interleaved": np.argsort(np.arange(len(truth)) % 1, kind="stable"),
+    }[order]
+    if order == "interleaved":
+        by_class = [list(np.flatnonzero(truth == label)) for label in range(5)]
+        shortest = min(map(len, by_class))
+        rows = np.array([each[i] for i in range(shortest) for each in by_class])
+    one = confidence(documents, anchors)[0].max(axis=1).mean()
+    other = confidence(documents[rows], anchors)[0].max(axis=1).mean()
+    assert abs(one - other) < 0.05
+
+
+def test_it_is_the_same_every_time_and_for_any_number_of_threads():
+    documents, anchors, _ = task(spread=2.5)
+    result = refine(documents, anchors)
+    assert len({calibrate(documents, anchors, result, n_jobs=n) for n in (1, 2, 1)}) == 1
+
+
+def test_documents_of_known_label_do_not_count_as_agreement():
+    documents, anchors, truth = task(600, spread=4.0)
+    known = np.where(np.arange(600) < 500, truth, -1)
+    probabilities, result = confidence(documents, anchors, known)
+    free = known < 0
+    accuracy = (result.predictions == truth)[free].mean()
+    assert accuracy < 0.95
+    assert abs(probabilities.max(axis=1)[free].mean() - accuracy) < 0.2
+
+
+@pytest.mark.parametrize(
+    "settings", [{"prior": "balanced"}, {"prior": [0.2] * 5}, {"max_iter": 3}, {"fit_sample": 100}]
+)
+def test_settings_of_the_refinement_are_used(settings):
+    documents, anchors, _ = task(300)
+    assert np.isfinite(confidence(documents, anchors, **settings)[0]).all()
+
+
+def test_documents_may_be_read_from_a_file(tmp_path):
+    documents, anchors, _ = task(300)
+    np.save(tmp_path / "documents.npy", documents)
+    mapped = np.load(tmp_path / "documents.npy", mmap_mode="r")
+    result = refine(documents, anchors)
+    assert calibrate(mapped, anchors, result) == calibrate(documents, anchors, result)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"method": "ulr"}, {"method": "none"}, {"distance": "l2"}, {"distance": "dot"}]
+)
+def test_every_method_is_calibrated(settings):
+    documents, anchors, truth = task(900, spread=3.0)
+    probabilities, result = confidence(documents, anchors, **settings)
+    accuracy = (result.predictions == truth).mean()
+    assert abs(probabilities.max(axis=1).mean() - accuracy) < 0.25
+
+
+def test_methods_that_hardly_depend_on_the_documents_ignore_draws():
+    assert METHODS["ulr"].calibration.draws == METHODS["none"].calibration.draws == 0.0
+    assert METHODS["discriminant"].calibration.draws > 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 19, 20, 21])
+def test_a_handful_of_documents_is_enough(n):
+    documents, anchors, _ = topics(1, n=n, n_labels=3, n_dims=16)
+    assert np.isfinite(confidence(documents, anchors)[0]).all()
+
+
+def test_empty_documents_do_no_harm():
+    documents, anchors, _ = task(60)
+    documents[::3] = 0.0
+    assert np.isfinite(confidence(documents, anchors)[0]).all()
+
+
+@pytest.mark.parametrize("n_free", [0, 1, 2, 5])
+def test_hardly_any_document_of_unknown_label_is_enough(n_free):
+    documents, anchors, truth = task(300)
+    known = np.where(np.arange(300) < n_free, -1, truth)
+    assert np.isfinite(confidence(documents, anchors, known)[0]).all()
+
+
+def test_mean_lead_is_that_by_hand():
+    scores = np.array([[3.0, 1.0, 0.0], [0.0, 4.0, 3.0]], dtype=np.float32)
+    assert mean_lead(scores) == pytest.approx(1.5)
+    assert mean_lead(np.zeros((4, 2), dtype=np.float32)) == 1.0

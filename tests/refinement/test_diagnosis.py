@@ -1,0 +1,90 @@
+"""The diagnosis: what it measures, when it warns, and how it is read."""
+
+import json
+
+import numpy as np
+import pytest
+from problems import topics
+
+from ulr.refinement import refine
+
+
+def test_a_good_refinement_is_trusted_and_its_figures_add_up():
+    documents, anchors, _ = topics(0, n=800, n_dims=32)
+    result = refine(documents, anchors)
+    found = result.diagnosis
+    assert found.trusted
+    assert found.warnings == ()
+    assert found.fit == pytest.approx(1.0, abs=0.1)
+    assert found.moved == result.n_moved
+    assert sum(each.after for each in found.labels) == found.documents == 800
+    for label, each in enumerate(found.labels):
+        before, after = result.unrefined == label, result.predictions == label
+        assert (each.before, each.after) == (int(before.sum()), int(after.sum()))
+        assert each.kept == pytest.approx((before & after).sum() / before.sum())
+        assert each.fit > 0.5
+        assert (each.closest, each.overturned) == (None, False)
+
+
+def test_exchanged_names_that_examples_correct_are_reported_as_overturned():
+    documents, anchors, truth = topics(4, n=1200, n_dims=32)
+    known = np.where(np.arange(len(truth)) % 3 == 0, truth, -1)
+    found = refine(documents, anchors[[1, 0, 2, 3]], known=known).diagnosis
+    assert not found.trusted
+    assert [each.overturned for each in found.labels] == [True, True, False, False]
+    assert [each.closest for each in found.labels] == ["1", "0", None, None]
+    named = found.named(["a", "b", "c", "d"])
+    assert [each.closest for each in named.labels] == ["b", "a", None, None]
+    assert any("'a', 'b' may no longer mean" in each for each in named.warnings)
+
+
+def test_a_label_that_loses_most_of_its_documents_is_overturned():
+    documents, anchors, _ = topics(
+        3, n=1500, n_labels=4, n_dims=32, sizes=[0.5, 0.48, 0.01, 0.01]
+    )
+    anchors[2] = 0.5 * (anchors[0] + anchors[1])  # a vague name between two large labels
+    found = refine(documents, anchors).diagnosis
+    vague = found.labels[2]
+    if vague.kept is not None and vague.kept < 0.5 and vague.after * 3 < vague.before:
+        assert vague.overturned
+    assert found.labels[0].overturned is False
+
+
+def test_few_documents_and_low_expected_accuracy_are_cautions_not_distrust():
+    documents, anchors, _ = topics(0, n=30, n_dims=32)
+    found = refine(documents, anchors).diagnosis
+    assert found.trusted
+    assert any("only 30 documents for 4 labels" in each for each in found.warnings)
+
+
+def test_labels_that_are_rare_in_the_sample_are_named():
+    sizes = [0.49, 0.49, 0.019, 0.001]
+    documents, anchors, _ = topics(2, n=8000, n_dims=32, sizes=sizes)
+    found = refine(documents, anchors, fit_sample=2000).diagnosis
+    assert found.fitted == 2000
+    assert any("fewer than 20 documents in the sample" in each for each in found.warnings)
+    whole = refine(documents, anchors).diagnosis
+    assert not any("in the sample" in each for each in whole.warnings)
+
+
+def test_no_refinement_is_never_distrusted():
+    documents, anchors, _ = topics(1, spread=4.0)
+    assert refine(documents, anchors, method="none").diagnosis.trusted
+
+
+def test_the_diagnosis_is_plain_data():
+    documents, anchors, _ = topics(0, n=200)
+    values = json.loads(json.dumps(refine(documents, anchors).diagnosis.as_dict()))
+    assert values["trusted"] is True
+    assert len(values["labels"]) == 4
+
+
+@pytest.mark.parametrize("distance", ["l2", "dot", "cosine"])
+def test_every_vector_distance_is_diagnosed(distance):
+    documents, anchors, _ = topics(0, n=200)
+    assert refine(documents, anchors, distance=distance).diagnosis is not None
+
+
+def test_probabilities_of_labels_have_no_diagnosis():
+    points = np.full((10, 3), 1 / 3)
+    assert refine(points, distance="jensen-shannon").diagnosis is None

@@ -1,0 +1,345 @@
+"""The default method: against its plain version, and what each part is there for."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import topics, word_counts
+
+from ulr.refinement import refine, score
+from ulr.refinement.anchor_fit import AnchorFit
+from ulr.refinement.blocks import Blocks
+from ulr.refinement.clusters import Cluster, StartClusters
+from ulr.refinement.discriminant import Constants, fit_rows
+from ulr.refinement.distances import unit_rows
+from ulr.refinement.methods import METHODS
+
+SKEWED = [0.55, 0.35, 0.06, 0.04]
+
+
+def accuracy(result, truth):
+    return float((result.predictions == truth).mean())
+
+
+def assert_scores(result, expected, share=0.02):
+    """Float32 passes may flip a document near a border, which moves all scores a little."""
+    scale = np.abs(expected - expected.mean(axis=1, keepdims=True)).max()
+    np.testing.assert_allclose(result.scores, expected, atol=share * scale)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.integers(60, 300),
+    st.integers(2, 6),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.booleans(),
+)
+@settings(deadline=None, max_examples=25)
+def test_scores_are_those_of_the_plain_version(seed, n, n_labels, spread, skewed):
+    sizes = np.geomspace(1, 0.05, n_labels) if skewed else np.ones(n_labels)
+    documents, anchors, _ = topics(
+        seed, n=n, n_labels=n_labels, spread=spread, sizes=sizes / sizes.sum()
+    )
+    result = refine(documents, anchors)
+    expected = reference.discriminant(documents, anchors)
+    assert (result.predictions == expected.argmax(axis=1)).mean() > 0.97
+
+
+CHANGED = {
+    "centring": 0.9,
+    "mean_rest": 0.9,
+    "held": 0.6,
+    "examples": 20.0,
+    "cluster_passes": 3,
+    "gaussian_passes": 2,
+    "first_anchor_weight": 0.9,
+    "last_anchor_weight": 0.1,
+    "few_documents": 200.0,
+    "least_fit": 1.01,
+    "sharpness": 6.0,
+    "size_share": 0.5,
+    "size_count": 50.0,
+    "balanced": 0.9,
+    "skewed": 0.5,
+    "shrink": 0.9,
+    "tie": 0.1,
+    "temper": 1.0,
+    "lead": 4.0,
+    "agreement_lead": 2.0,
+    "most_lead": 2.0,
+    "cluster_share": 1.0,
+    "guard_low": 0.98,
+    "guard_high": 1.5,
+}
+
+
+@pytest.mark.parametrize("name", sorted(CHANGED))
+def test_every_constant_does_what_the_plain_version_says(name):
+    documents, anchors, truth = topics(21, spread=1.2, sizes=SKEWED)
+    known = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    usual = reference.discriminant(documents, anchors, known)
+    constants = Constants(**{name: CHANGED[name]})
+    expected = reference.discriminant(documents, anchors, known, c=constants)
+    assert np.abs(expected - usual).max() > 1e-3  # the constant matters on this data
+    result = refine(documents, anchors, known=known, constants=constants)
+    assert_scores(result, expected)
+
+
+def test_the_defaults_are_those_that_were_measured():
+    assert Constants() == Constants(
+        centring=0.3, mean_rest=0.45, held=0.3, examples=5.0, cluster_passes=8, gaussian_passes=4,
+        first_anchor_weight=0.7, last_anchor_weight=0.3, few_documents=20.0, least_fit=0.85,
+        sharpness=3.0, size_share=0.05, size_count=5.0, balanced=0.98, skewed=0.95, shrink=0.3,
+        tie=1.0, temper=0.5, lead=2.0, agreement_lead=0.35, most_lead=20.0,
+        cluster_share=0.25, guard_low=0.7, guard_high=0.9,
+        sample=16_384,
+    )  # fmt: skip
+    assert METHODS["discriminant"].options().fit_sample == 200_000
+
+
+@pytest.mark.parametrize("prior", ["balanced", [0.7, 0.1, 0.1, 0.1]])
+def test_a_prior_is_that_of_the_plain_version(prior):
+    documents, anchors, _ = topics(5, spread=1.3, sizes=SKEWED)
+    expected = reference.discriminant(documents, anchors, prior=prior)
+    assert_scores(refine(documents, anchors, prior=prior), expected)
+
+
+def test_a_given_prior_may_have_any_scale():
+    documents, anchors, _ = topics(5)
+    one, other = (refine(documents, anchors, prior=p) for p in ([0.4, 0.2, 0.2, 0.2], [4, 2, 2, 2]))
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_better_than_the_nearest_anchor_on_topics(seed):
+    documents, anchors, truth = topics(seed, n=2000, n_labels=6, n_dims=32, spread=1.2, off=1.0)
+    nearest = refine(documents, anchors, method="none")
+    assert accuracy(refine(documents, anchors), truth) > accuracy(nearest, truth) + 0.03
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_label_with_half_of_the_documents_keeps_them(seed):
+    documents, anchors, truth = topics(seed, n=1500, n_dims=32, spread=1.2, sizes=SKEWED)
+    result = refine(documents, anchors)
+    large = truth == 0
+    assert (result.predictions[large] == 0).mean() > 0.95
+    assert (result.predictions[~large] == truth[~large]).mean() > 0.95
+    assert accuracy(result, truth) > accuracy(refine(documents, anchors, method="none"), truth)
+
+
+@pytest.mark.parametrize("prior", ["estimate", "balanced"])
+def test_labels_without_documents_take_few(prior):
+    sizes = [0.4, 0.3, 0.3, 0.0, 0.0]
+    documents, anchors, truth = topics(3, n=1500, n_labels=5, n_dims=32, spread=1.0, sizes=sizes)
+    result = refine(documents, anchors, prior=prior)
+    assert (result.predictions >= 3).mean() < 0.2
+    assert accuracy(result, truth) > 0.8
+
+
+def test_clusters_along_other_lines_than_the_names_are_not_trusted():
+    """Documents fall into two groups that have nothing to do with the labels."""
+    random = np.random.default_rng(0)
+    n, n_dims = 1500, 32
+    groups, axis, direction = random.integers(2, size=n), np.eye(n_dims)[0], np.eye(n_dims)[1]
+    truth = random.integers(2, size=n)
+    documents = 3 + np.outer(4 * groups - 2, axis) + np.outer(0.8 * truth - 0.4, direction)
+    documents = (documents + 0.3 * random.normal(size=documents.shape)).astype(np.float32)
+    anchors = np.stack([3 - 2 * direction + 0.4 * axis, 3 + 2 * direction - 0.4 * axis])
+    nearest = refine(documents, anchors, method="none")
+    result = refine(documents, anchors)
+    assert nearest.diagnosis.trusted
+    assert not result.diagnosis.trusted
+    assert "other lines than the labels" in result.diagnosis.warnings[0]
+
+
+def test_known_documents_keep_their_label_and_teach_the_others():
+    documents, anchors, truth = topics(4, n=1200, spread=1.2)
+    wrong = anchors[[1, 0, 2, 3]]  # the names of two labels are exchanged
+    known = np.where(np.arange(len(truth)) % 10 == 0, truth, -1)
+    result = refine(documents, wrong, known=known)
+    free = known < 0
+    np.testing.assert_array_equal(result.predictions[~free], truth[~free])
+    without = refine(documents, wrong)
+    assert (result.predictions == truth)[free].mean() > (without.predictions == truth).mean() + 0.2
+
+
+def test_all_documents_known_is_the_supervised_limit():
+    documents, anchors, truth = topics(4, n=1200, spread=1.2)
+    result = refine(documents, anchors[[1, 0, 3, 2]], known=truth)
+    new, _, new_truth = topics(4, n=1200, spread=1.2)
+    labels, _ = score(new, result.rule)
+    assert (labels == new_truth).mean() > 0.8
+    np.testing.assert_array_equal(result.predictions, truth)
+
+
+def test_extra_anchors_take_part_and_are_never_predicted():
+    documents, anchors, _ = topics(9, n_labels=6)
+    helped = refine(documents, anchors[:3], extra_anchors=anchors[3:])
+    assert helped.predictions.max() < 3
+    assert helped.scores.shape == (len(documents), 3)
+    assert not np.allclose(helped.scores, refine(documents, anchors[:3]).scores)
+
+
+def test_extra_documents_take_part_and_get_no_prediction():
+    documents, anchors, _ = topics(10)
+    result = refine(documents[:50], anchors, extra_documents=documents[50:])
+    everything = refine(documents, anchors)
+    np.testing.assert_array_equal(result.predictions, everything.predictions[:50])
+
+
+def test_leave_one_out_keeps_a_document_from_voting_for_itself():
+    """Two documents alone in a cluster: each is compared with the other and the anchor only."""
+    documents = np.eye(4, dtype=np.float32)
+    anchors = np.eye(4)[:2]
+    blocks = Blocks([documents])
+    blocks.lengths = np.ones(4)
+    start = StartClusters(np.zeros(4), anchors, np.full(2, np.inf), 1.0)
+    blocks.states = [{"nearest": np.array([0, 1, 0, 1], dtype=np.int32), "lead": np.zeros(4)}]
+    clusters = blocks.run(start)
+    step = Cluster(np.zeros(4), anchors, clusters.sizes, clusters.sums, 0.5, 1.0, np.zeros(2))
+    block = blocks._load(slice(0, 4))
+    state = blocks.states[0]
+    found = step._scores(
+        (clusters.sums @ documents.T).astype(np.float32), state["anchors"], state["shares"]
+    )
+    # Document 2 shares cluster 0 with document 0, to which it is orthogonal.
+    assert found[0, 2] == pytest.approx(0.0, abs=1e-6)
+    assert len(block) == 4
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 5, 13, 100])
+def test_no_more_passes_than_max_iter(max_iter):
+    documents, anchors, _ = topics(6)
+    passes = []
+    result = refine(documents, anchors, max_iter=max_iter, on_pass=passes.append)
+    assert result.n_iter == min(max_iter, 13)
+    assert list(result.trace) == passes
+    assert [done.iteration for done in passes] == list(range(result.n_iter))
+    if max_iter >= 13:
+        assert [done.stage for done in passes] == ["nearest label"] + 8 * ["clusters"] + 4 * [
+            "gaussians"
+        ]
+    assert all(np.isfinite(done.objective) for done in passes)
+
+
+def test_converged_says_whether_labels_still_changed():
+    documents, anchors, _ = topics(6, spread=0.3)
+    assert refine(documents, anchors).converged
+    documents, anchors, _ = topics(6, spread=4.0)
+    result = refine(documents, anchors)
+    assert result.converged == (result.trace[-1].changed <= 0.001 * len(documents))
+    assert not result.converged
+
+
+def test_too_many_dimensions_fall_back_to_the_papers_method_and_say_so():
+    documents, anchors, _ = topics(6, n=50, n_dims=2100)
+    result = refine(documents, anchors)
+    assert result.method == "ulr"
+    assert "2,100 dimensions" in result.reason
+    plain = refine(documents, anchors, method="ulr")
+    np.testing.assert_array_equal(result.predictions, plain.predictions)
+    assert plain.reason is None
+
+
+def test_words_are_those_of_the_plain_version():
+    documents, anchors, truth = topics(5, spread=1.6, off=1.0)
+    counts = word_counts(truth, seed=5)
+    result = refine(documents, anchors, word_counts=counts)
+    assert_scores(result, reference.discriminant(documents, anchors, counts=counts))
+
+
+def test_words_that_tell_the_labels_apart_help_and_random_ones_do_no_harm():
+    documents, anchors, truth = topics(5, n=1500, spread=2.0, off=1.0)
+    plain = accuracy(refine(documents, anchors), truth)
+    told = refine(documents, anchors, word_counts=word_counts(truth, n_words=200))
+    assert accuracy(told, truth) > plain + 0.03
+    shuffled = np.random.default_rng(1).permutation(truth)
+    noise = refine(documents, anchors, word_counts=word_counts(shuffled, n_words=200))
+    assert accuracy(noise, truth) > plain - 0.02
+
+
+def test_new_documents_are_scored_with_and_without_words():
+    documents, anchors, truth = topics(5, n=800, spread=1.6)
+    counts = word_counts(truth)
+    result = refine(documents, anchors, word_counts=counts)
+    labels, scores = score(documents, result.rule, word_counts=counts)
+    np.testing.assert_array_equal(labels, result.predictions)
+    np.testing.assert_array_equal(scores, result.scores)
+    without, _ = score(documents, result.rule)
+    assert (without == truth).mean() > 0.5
+
+
+def test_a_sample_is_random_and_the_rest_is_scored():
+    documents, anchors, truth = topics(7, n=6000, n_dims=32, spread=1.2)
+    sampled = refine(documents, anchors, fit_sample=1500)
+    assert sampled.n_fitted == 1500
+    assert len(sampled.predictions) == 6000
+    whole = refine(documents, anchors, fit_sample=None)
+    assert whole.n_fitted == 6000
+    assert abs(accuracy(sampled, truth) - accuracy(whole, truth)) < 0.02
+    other = refine(documents, anchors, fit_sample=1500, random_state=1)
+    assert not np.array_equal(sampled.scores, other.scores)
+
+
+def test_a_sample_keeps_known_documents_and_is_drawn_from_all_positions():
+    known = np.full(1000, -1, dtype=np.int32)
+    known[:30] = 1
+    known[40] = -2
+    with Blocks([np.ones((1000, 2))], known=known) as blocks:
+        rows = fit_rows(blocks, 200, random_state=0)
+        assert fit_rows(blocks, 999, 0) is None
+    assert len(rows) == len(set(rows.tolist())) == 200
+    assert set(range(30)) <= set(rows.tolist())
+    assert 40 not in rows
+    quarters = np.histogram(rows[rows >= 30], bins=4, range=(0, 1000))[0]
+    assert quarters.min() > 25
+
+
+def test_anchor_fit_is_the_contrast_by_hand():
+    random = np.random.default_rng(0)
+    cosines, labels = random.normal(size=(3, 60)).astype(np.float32), np.arange(60) % 3
+    fit = AnchorFit.of(cosines, labels.astype(np.int32), np.ones(60, dtype=bool))
+    similarity = (cosines - cosines.mean(axis=0)).astype(float)
+    expected = [
+        (similarity[i, labels == i].mean() - similarity[i, labels != i].mean())
+        / similarity[i].std()
+        for i in range(3)
+    ]
+    np.testing.assert_allclose(fit.contrasts(), expected, rtol=1e-5)
+    assert fit.contrast == pytest.approx(np.mean(sorted(expected)[1:]))
+    half = np.arange(60) < 30
+    parts = [AnchorFit.of(cosines, labels.astype(np.int32), part) for part in (half, ~half)]
+    np.testing.assert_allclose((parts[0] + parts[1]).contrasts(), fit.contrasts(), rtol=1e-9)
+
+
+def test_without_three_documents_per_label_the_nearest_label_is_used_and_the_result_says_so():
+    documents, anchors, _ = topics(n=11, n_labels=4)
+    result = refine(documents, anchors)
+    assert (result.method, result.n_iter) == ("none", 1)
+    assert "11 documents for 4 labels" in result.reason
+    np.testing.assert_array_equal(result.predictions, result.unrefined)
+    assert refine(documents, anchors, known=[0, 1, 2, 3, *[-1] * 7]).method == "discriminant"
+    assert refine(*topics(n=12, n_labels=4)[:2]).method == "discriminant"
+
+
+@pytest.mark.parametrize("n", [18, 30, 60])
+def test_a_rule_of_few_documents_suits_new_documents(n):
+    """Labels without documents in the fit are found in new documents by their anchors."""
+    documents, anchors, truth = topics(n=2_000, n_labels=6, n_dims=64, common=0.5, off=1.2)
+    new = slice(1_000, None)
+    nearest = score(documents[new], refine(documents, anchors, method="none").rule)[0]
+    found = []
+    for seed in range(5):
+        rows = np.random.default_rng(seed).permutation(1_000)[:n]
+        found.append(score(documents[new], refine(documents[rows], anchors).rule)[0])
+    gained = np.mean([(labels == truth[new]).mean() for labels in found])
+    assert gained > (nearest == truth[new]).mean() - 0.02
+
+
+def test_vectors_that_are_all_similar_are_refined_as_well_as_others():
+    apart, anchors, truth = topics(n=1_000, n_labels=5, n_dims=40, common=0.0, off=1.0)
+    shared = 8 * np.random.default_rng(3).normal(size=40).astype(np.float32)
+    similar = refine(apart + shared, anchors + shared)
+    assert np.linalg.norm(unit_rows((apart + shared).astype(float)).mean(axis=0)) > 0.9
+    assert accuracy(similar, truth) > accuracy(refine(apart, anchors), truth) - 0.05

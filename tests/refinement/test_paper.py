@@ -1,0 +1,258 @@
+"""The paper's method: its variants against the plain loop, and by hand."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import KINDS, documents_of, problem, topics
+from scipy.spatial.distance import cdist, jensenshannon
+from scipy.special import softmax
+
+from ulr.refinement import refine, refine_many, score
+
+LINEAR = ["cosine", "l2", "dot"]
+
+
+def ulr(documents, anchors=None, **options):
+    return refine(documents, anchors, method="ulr", **options)
+
+
+@st.composite
+def tasks(draw):
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d = draw(st.integers(1, 400)), draw(st.integers(1, 40))
+    n_labels = draw(st.integers(2, 40))
+    documents = documents_of(draw(st.sampled_from(KINDS)), random, n, d)
+    dtype = draw(st.sampled_from([np.float32, np.float64, np.float16]))
+    with np.errstate(over="ignore"):
+        documents = np.clip(documents, -6e4, 6e4).astype(dtype)
+    anchors = documents[random.integers(n, size=n_labels)].astype(float)
+    anchors += 0.3 * random.normal(size=(n_labels, d))
+    if draw(st.booleans()):
+        anchors[1] = anchors[0]  # two labels that cannot be told apart
+    return documents, anchors, random
+
+
+def assert_same(result, plain, documents, distance):
+    usable = documents.any(axis=1) if distance == "cosine" else np.ones(len(documents), bool)
+    np.testing.assert_array_equal(result.predictions[usable], plain.predictions[usable])
+    np.testing.assert_array_equal(result.unrefined[usable], plain.unrefined[usable])
+    assert [done.changed for done in result.trace] == plain.changed
+    scale = np.abs(plain.centroids).max() + 1e-30
+    np.testing.assert_allclose(result.centroids, plain.centroids, atol=1e-7 * scale)
+
+
+@given(tasks(), st.sampled_from(LINEAR), st.integers(1, 12))
+@settings(deadline=None, max_examples=100)
+def test_every_pass_is_that_of_the_plain_loop(task, distance, max_iter):
+    documents, anchors, _ = task
+    if distance == "cosine" and not documents.any():
+        return
+    options = {"distance": distance, "max_iter": max_iter, "keep": "last"}
+    plain = reference.paper(documents, anchors, **options)
+    assert_same(ulr(documents, anchors, **options), plain, documents, distance)
+
+
+@given(tasks(), st.sampled_from(LINEAR))
+@settings(deadline=None, max_examples=60)
+def test_known_documents_are_those_of_the_plain_loop(task, distance):
+    documents, anchors, random = task
+    known = np.where(random.random(len(documents)) < 0.2, random.integers(2), -1)
+    if (known >= 0).all() or (distance == "cosine" and not documents[known < 0].any()):
+        return
+    options = {"distance": distance, "max_iter": 6, "keep": "last"}
+    plain = reference.paper(documents, anchors, known=known, **options)
+    result = ulr(documents, anchors, known=known, **options)
+    np.testing.assert_array_equal(result.predictions[known >= 0], known[known >= 0])
+    assert [done.changed for done in result.trace] == plain.changed
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 60))
+@settings(deadline=None, max_examples=40)
+def test_single_encoder_is_that_of_the_plain_loop(seed, n_labels, n):
+    random = np.random.default_rng(seed)
+    points = softmax(3 * random.normal(size=(n, n_labels)), axis=1)
+    plain = reference.paper(points, np.eye(n_labels), distance="jensen-shannon")
+    result = ulr(points, distance="jensen-shannon")
+    np.testing.assert_array_equal(result.predictions, plain.predictions)
+    assert [done.changed for done in result.trace] == plain.changed
+    np.testing.assert_allclose(result.centroids, plain.centroids, atol=1e-9)
+
+
+@pytest.mark.parametrize("distance", LINEAR)
+def test_bounds_skip_documents_in_late_passes(distance):
+    documents, anchors, _ = topics(3, n=20_000, n_dims=32)
+    result = ulr(documents, anchors, distance=distance)
+    assert result.n_iter > 3
+    assert result.trace[-1].scored < len(documents) / 4
+
+
+@pytest.mark.parametrize(("distance", "name"), [("cosine", "cosine"), ("l2", "sqeuclidean")])
+def test_scores_are_the_textbook_distances(distance, name):
+    documents, anchors, _ = topics(5)
+    result = ulr(documents, anchors, distance=distance)
+    expected = cdist(documents.astype(float), result.centroids, name)
+    offset = 1.0 if distance == "cosine" else 0.0
+    np.testing.assert_allclose(result.scores, offset - expected, rtol=1e-5, atol=1e-4)
+    objective = result.trace[result.best_iteration].objective
+    assert objective == pytest.approx(expected.min(axis=1).mean(), rel=1e-7)
+
+
+def test_jensen_shannon_is_scipys():
+    points, _ = problem("jensen-shannon", 2)
+    result = ulr(points, distance="jensen-shannon")
+    expected = [[jensenshannon(p, r) for r in result.centroids] for p in points]
+    np.testing.assert_allclose(-result.scores, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_one_update_is_the_mean_of_cluster_mean_and_anchor():
+    documents, anchors, _ = topics(7)
+    result = ulr(documents, anchors, distance="l2", max_iter=2, keep="last")
+    start = cdist(documents, anchors, "sqeuclidean").argmin(axis=1)
+    for label, anchor in enumerate(anchors):
+        mean = documents[start == label].astype(float).mean(axis=0)
+        np.testing.assert_allclose(result.centroids[label], (mean + anchor) / 2, rtol=1e-6)
+
+
+def test_known_documents_stay_and_weigh_a_quarter():
+    documents, anchors, _ = topics(8)
+    known = np.full(len(documents), -1)
+    known[[0, 1, 2]] = [3, 3, 0]
+    result = ulr(documents, anchors, distance="l2", known=known, max_iter=2, keep="last")
+    np.testing.assert_array_equal(result.predictions[:3], [3, 3, 0])
+    start = cdist(documents[3:], anchors, "sqeuclidean").argmin(axis=1)
+    means = [documents[3:][start == label].astype(float).mean(axis=0) for label in range(4)]
+    expected = means[3] / 4 + documents[:2].astype(float).mean(axis=0) / 4 + anchors[3] / 2
+    np.testing.assert_allclose(result.centroids[3], expected, rtol=1e-6)
+    np.testing.assert_allclose(result.centroids[1], (means[1] + anchors[1]) / 2, rtol=1e-6)
+
+
+def test_known_documents_are_not_in_the_objective():
+    documents, anchors, _ = topics(8)
+    known = np.full(len(documents), -1)
+    known[0] = 2
+    result = refine(documents, anchors, distance="l2", known=known, method="none")
+    expected = cdist(documents[1:].astype(float), anchors, "sqeuclidean").min(axis=1).mean()
+    assert result.trace[0].objective == pytest.approx(expected, rel=1e-7)
+
+
+def test_extra_anchors_take_part_and_are_never_predicted():
+    documents, anchors, _ = topics(9, n_labels=6)
+    plain = ulr(documents, anchors[:3])
+    helped = ulr(documents, anchors[:3], extra_anchors=anchors[3:])
+    assert helped.predictions.max() < 3
+    assert helped.scores.shape == (len(documents), 3)
+    assert not np.allclose(plain.centroids, helped.centroids)
+    np.testing.assert_array_equal(plain.unrefined, helped.unrefined)
+
+
+def test_extra_documents_move_the_centroids_and_get_no_prediction():
+    documents, anchors, _ = topics(10)
+    result = ulr(documents[:50], anchors, extra_documents=documents[50:])
+    everything = ulr(documents, anchors)
+    np.testing.assert_array_equal(result.predictions, everything.predictions[:50])
+    np.testing.assert_allclose(result.centroids, everything.centroids)
+
+
+def test_random_start_finds_the_clusters_and_names_them_by_the_anchors():
+    random = np.random.default_rng(0)
+    means = 10 * np.eye(4, 6)
+    classes = np.arange(400) % 4
+    documents = means[classes] + random.normal(size=(400, 6))
+    options = {"distance": "l2", "start": "random"}
+    runs = [ulr(documents, means, random_state=seed, **options) for seed in range(8)]
+    best = min(runs, key=lambda run: run.trace[run.best_iteration].objective)
+    np.testing.assert_array_equal(best.predictions, classes)
+    unnamed = ulr(documents, 4, random_state=1, **options)
+    assert len(np.unique(unnamed.predictions)) == len(np.unique(runs[1].predictions))
+
+
+def test_random_start_is_plain_k_means():
+    documents, _, _ = topics(11)
+    result = ulr(documents, 4, distance="l2", start="random", random_state=3, keep="last")
+    for label in range(4):
+        mean = documents[result.predictions == label].astype(float).mean(axis=0)
+        np.testing.assert_allclose(result.centroids[label], mean, rtol=1e-5)
+
+
+def test_an_empty_cluster_takes_the_mean_or_keeps_its_centroid():
+    documents, anchors, _ = topics(12)
+    anchors[0] = 50.0
+    options = {"distance": "l2", "max_iter": 2, "keep": "last"}
+    mean = ulr(documents, anchors, **options).centroids[0]
+    np.testing.assert_allclose(mean, (documents.astype(float).mean(axis=0) + 50) / 2, rtol=1e-5)
+    previous = ulr(documents, anchors, empty_cluster="previous", **options).centroids[0]
+    np.testing.assert_allclose(previous, anchors[0])
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_perfect_anchors_are_a_fixed_point(distance):
+    anchors = np.eye(3, 5, dtype=np.float32)
+    documents = np.repeat(anchors, [5, 2, 9], axis=0)
+    result = ulr(documents, anchors, distance=distance)
+    np.testing.assert_array_equal(result.predictions, np.repeat([0, 1, 2], [5, 2, 9]))
+    np.testing.assert_allclose(result.centroids, anchors)
+    assert (result.n_iter, result.converged, result.n_moved) == (2, True, 0)
+
+
+def test_lowest_objective_is_the_result_and_the_last_on_request():
+    documents, anchors, _ = topics(15)
+    lowest, last = (ulr(documents, anchors, distance="dot", keep=k) for k in ("lowest", "last"))
+    objectives = [done.objective for done in lowest.trace]
+    assert lowest.best_iteration == int(np.argmin(objectives))
+    assert last.best_iteration == last.n_iter - 1
+
+
+def test_max_iter_is_respected_and_reported():
+    documents, anchors, _ = topics(16, n=2000, spread=2.0)
+    result = ulr(documents, anchors, max_iter=2)
+    assert result.n_iter == 2
+    assert not result.converged
+
+
+def test_method_none_is_the_nearest_anchor():
+    documents, anchors, _ = topics(13)
+    result = refine(documents, anchors, method="none")
+    np.testing.assert_array_equal(result.predictions, result.unrefined)
+    expected = (reference.unit(documents) @ reference.unit(anchors).T).argmax(axis=1)
+    np.testing.assert_array_equal(result.predictions, expected)
+    assert (result.n_iter, result.best_iteration) == (1, 0)
+
+
+def test_equally_close_labels_give_the_first():
+    anchors = np.array([[1.0, 0.0], [0.0, 1.0]])
+    result = refine([[1.0, 1.0], [0.0, 2.0]], anchors, method="none")
+    assert result.predictions.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32])
+def test_other_number_types_are_read(dtype):
+    documents = np.array([[3, 1], [1, 4], [5, 0]], dtype=dtype)
+    result = ulr(documents, np.array([[1, 0], [0, 1]], dtype=dtype), distance="l2")
+    np.testing.assert_array_equal(result.predictions, [0, 1, 0])
+
+
+@pytest.mark.parametrize("distance", [*LINEAR, "jensen-shannon"])
+def test_many_sets_give_what_each_gives_alone(distance):
+    documents, anchors = problem(distance, 4)
+    random = np.random.default_rng(1)
+    sets = (
+        [anchors + 0.2 * random.normal(size=anchors.shape) for _ in range(3)]
+        if (anchors is not None)
+        else [np.eye(documents.shape[1])] * 2
+    )
+    results = refine_many(documents, sets, method="ulr", distance=distance)
+    for result, own in zip(results, sets, strict=True):
+        alone = ulr(documents, own, distance=distance)
+        np.testing.assert_array_equal(result.predictions, alone.predictions)
+        np.testing.assert_array_equal(result.scores, alone.scores)
+
+
+@pytest.mark.parametrize("distance", [*LINEAR, "jensen-shannon"])
+def test_the_rule_scores_the_documents_again(distance):
+    documents, anchors = problem(distance, 14)
+    result = ulr(documents, anchors, distance=distance)
+    labels, scores = score(documents, result.rule)
+    np.testing.assert_array_equal(labels, result.predictions)
+    np.testing.assert_array_equal(scores, result.scores)

@@ -1,0 +1,134 @@
+"""Naive Bayes on words: weights, folds, pruning, and what is stored."""
+
+import numpy as np
+import pytest
+from problems import word_counts
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from ulr.errors import ArrayError
+from ulr.refinement.words import (
+    Vocabulary,
+    WordWeights,
+    content_hashes,
+    cross_fitted_scores,
+    fit_words,
+    folds_of,
+    naive_bayes,
+    tf_idf,
+    word_probabilities,
+)
+
+
+@pytest.fixture
+def counts():
+    return word_counts(np.arange(200) % 4, n_words=50)
+
+
+def test_vocabulary_leaves_out_rare_and_very_common_words():
+    table = csr_matrix(np.array([[1, 1, 0, 2], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 0]], float))
+    found = Vocabulary.of(table)
+    assert found.columns.tolist() == [2]
+    assert found.idf == pytest.approx([np.log(2)])
+
+
+def test_tf_idf_is_scikit_learns_sublinear_one(counts):
+    vocabulary = Vocabulary.of(counts)
+    ours = tf_idf(counts, vocabulary.columns, vocabulary.idf).toarray()
+    theirs = TfidfTransformer(sublinear_tf=True, use_idf=False, norm=None)
+    expected = theirs.fit_transform(counts).toarray()[:, vocabulary.columns] * vocabulary.idf
+    expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+def test_naive_bayes_is_zero_where_a_word_says_nothing():
+    totals = np.array([[2.0, 2.0], [4.0, 4.0], [3.0, 3.0]])
+    np.testing.assert_allclose(naive_bayes(totals, word_probabilities(totals)), 0.0, atol=1e-6)
+    telling = np.array([[4.0, 0.0], [0.0, 4.0]])
+    table = naive_bayes(telling, word_probabilities(telling))
+    assert table[0, 0] > 0 > table[0, 1]
+
+
+def test_no_document_is_scored_by_what_it_taught():
+    """A word of one document alone never speaks for the label that this document has."""
+    table = csr_matrix(np.eye(16, dtype=np.float32))
+    labels = np.arange(16) // 8
+    shares = np.eye(2, dtype=np.float32)[labels]
+    scores = cross_fitted_scores(table, shares, np.arange(16) % 4)
+    np.testing.assert_allclose(scores[:, 0], scores[:, 1], atol=1e-5)
+    taught = table @ naive_bayes(table.T @ shares, word_probabilities(table.T @ shares))
+    assert (taught.argmax(axis=1) == labels).all()
+
+
+def test_equal_documents_share_a_fold_and_folds_are_of_similar_size():
+    table = word_counts(np.arange(2000) % 3, n_words=80)
+    folds = folds_of(content_hashes(table))
+    order = np.random.default_rng(0).permutation(2000)
+    np.testing.assert_array_equal(folds_of(content_hashes(table[order])), folds[order])
+    doubled = csr_matrix(np.vstack([table.toarray()[:5]] * 2))
+    twice = folds_of(content_hashes(doubled))
+    np.testing.assert_array_equal(twice[:5], twice[5:])
+    assert np.bincount(folds, minlength=4).min() > 350
+
+
+def scores_of(truth, lead=2.0):
+    return (lead * np.eye(int(truth.max()) + 1)[truth]).astype(np.float32)
+
+
+def test_words_that_say_nothing_get_no_weight():
+    truth = np.arange(400) % 4
+    counts = word_counts(np.random.default_rng(0).permutation(truth), n_words=5)
+    unknown = np.full(400, -1)
+    found = fit_words(counts, scores_of(truth), unknown, np.zeros(4), 1.0)
+    helpful = fit_words(word_counts(truth), scores_of(truth), unknown, np.zeros(4), 1.0)
+    assert np.abs(helpful.weights).max() > 1.0
+    assert found is None or np.abs(found.weights).max() < 0.3 * np.abs(helpful.weights).max()
+
+
+def test_known_labels_teach_and_excluded_documents_do_not():
+    truth = np.arange(200) % 2
+    counts, scores = word_counts(truth), np.zeros((200, 2), dtype=np.float32)
+    taught = fit_words(counts, scores, truth, np.zeros(2), 1.0)
+    labels = taught.scores(counts).argmax(axis=0)
+    assert (labels == truth).mean() > 0.9
+    excluded = np.where(np.arange(200) < 100, -2, truth)
+    found = fit_words(counts, scores, excluded, np.zeros(2), 1.0)
+    expected = fit_words(counts[100:], scores[100:], truth[100:], np.zeros(2), 1.0)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+
+
+def test_factor_scales_the_weights():
+    truth = np.arange(300) % 3
+    counts, unknown = word_counts(truth), np.full(300, -1)
+    one, half = (
+        fit_words(counts, scores_of(truth), unknown, np.zeros(3), factor)
+        for factor in (1.0, 0.5)
+    )
+    ratio = np.abs(half.weights).sum() / np.abs(one.weights).sum()
+    assert 0.4 < ratio < 0.6
+
+
+def test_only_the_most_informative_words_are_kept():
+    truth = np.arange(300) % 3
+    counts = word_counts(truth, n_words=100)
+    everything = Vocabulary.of(counts)
+    shares = np.eye(3, dtype=np.float32)[truth]
+    kept = everything.most_informative(counts, shares, most=10)
+    assert len(kept.columns) == 10
+    assert set(kept.columns) <= set(everything.columns)
+    means = np.stack([np.asarray(counts[truth == i].mean(axis=0)).ravel() for i in range(3)])
+    spread = means.std(axis=0)
+    assert spread[kept.columns].mean() > 1.5 * spread[everything.columns].mean()
+
+
+def test_weights_are_as_when_saved_and_loaded():
+    truth = np.arange(300) % 3
+    found = fit_words(word_counts(truth), scores_of(truth), np.full(300, -1), np.zeros(3), 1.0)
+    loaded = WordWeights.from_arrays(found.arrays(), 3)
+    np.testing.assert_array_equal(loaded.weights, found.weights)
+    np.testing.assert_array_equal(loaded.idf, found.idf)
+    with pytest.raises(ArrayError, match="disagree"):
+        WordWeights.from_arrays(found.arrays(), 4)
+    broken = found.arrays() | {"words.weights": np.full_like(found.weights, np.nan)}
+    with pytest.raises(ArrayError, match="finite"):
+        WordWeights.from_arrays(broken, 3)
