@@ -1,37 +1,36 @@
-"""How fast the refinement is, beside what people would otherwise call, in one run.
+"""Speed and memory of the refinement methods, beside scikit-learn's and Faiss' k-means, in one run.
 
-    python benchmarks/refine.py [--write docs/performance.md] [--repeats 3] [--threads N] [--quick]
+    python benchmarks/refine.py [--write docs/performance.md] [--repeats 3] [--n-jobs N] [--quick]
 
-Data are unit vectors made here: class means, a low-rank topical spread, noise and a common
-offset, with labels some way off the class means; probabilities for Jensen-Shannon likewise.
-Every rival gets the same start, as many passes as ours needed and the same threads; scikit-learn
-stops when nothing changes, so where it made fewer passes the missing ones are added at its pace
-between the first and the last. All take turns, and times are the best of the repeats, since other
-work on a shared machine only ever adds to them.
+Data are generated unit vectors: class means, a low-rank topical spread, noise and a common offset;
+anchors lie some way off the class means. Everybody starts at the same anchors and uses the same
+number of threads. All take turns, and times are the best of the repeats: other work on a shared
+machine only adds to them. CPU seconds are those of all threads.
 
-- "plain" is the same refinement, every document scored in every pass, blocked NumPy in float32
-- "authors" is the authors' formula, re-implemented: one distance a (document, label) pair. Where
-  it would take minutes it is timed on some documents and scaled, which the table says.
-- "limit" is one pass: the documents' bytes at the measured bandwidth, or its multiplications at
-  the measured peak, whichever is longer
+- paper's: ``method="ulr"`` with squared L2 distance. The rivals make as many passes; scikit-learn
+  stops when nothing changes, and its missing passes are added at its own pace.
+- default: ``method="discriminant"`` on vectors, with calibration. scikit-learn's KMeans runs with
+  its default tolerance and number of passes.
+- Jensen-Shannon: the authors' formula evaluates SciPy's distance for every pair of document and
+  label; it is timed on 100 documents and 3 passes, and scaled.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 from scipy.spatial.distance import jensenshannon
 from scipy.special import softmax
@@ -39,34 +38,24 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from ulr.refine import Pass, loops, refine, refine_many
+from ulr.cores import available_cores
+from ulr.refinement import calibrate, refine, refine_many
 
 Single = NDArray[np.float32]
-SIZES = (
+Size = tuple[int, int, int]
+PAPER_SIZES: tuple[Size, ...] = (
     (7_600, 4, 384),
     (60_000, 10, 300),
     (70_000, 14, 768),
     (1_000_000, 20, 384),
-    (1_000_000, 100, 384),
 )
-DIVERGENCE_SIZES = ((70_000, 14), (100_000, 150))
-_TURNS_SECONDS, _REST_SECONDS = 12.0, 0.1
+DEFAULT_SIZES: tuple[Size, ...] = ((60_000, 10, 300), (1_000_000, 20, 384))
+REST_SECONDS = 0.1  # threads of OpenBLAS and OpenMP stay active for a while after their work
 
 
-@dataclass
-class Row:
-    """One line of the report."""
-
-    case: str
-    passes: int
-    scored: float
-    seconds: dict[str, float] = field(default_factory=dict)
-    notes: str = ""
-
-
-def make_vectors(n: int, n_labels: int, n_dims: int, seed: int = 0) -> tuple[Single, Single]:
-    """Unit vectors like those of sentence encoders, and label vectors near their classes."""
-    random = np.random.default_rng(seed)
+def make_vectors(n: int, n_labels: int, n_dims: int) -> tuple[Single, Single]:
+    """Unit vectors like those of sentence encoders, and anchors near their classes."""
+    random = np.random.default_rng(0)
     scale = np.float32(1 / np.sqrt(n_dims))
 
     def normal(*shape: int) -> Single:
@@ -77,18 +66,18 @@ def make_vectors(n: int, n_labels: int, n_dims: int, seed: int = 0) -> tuple[Sin
     classes = random.choice(n_labels, n, p=random.dirichlet(np.full(n_labels, 3.0)))
     documents = np.empty((n, n_dims), dtype=np.float32)
     for start in range(0, n, 50_000):
-        few = classes[start : start + 50_000]
-        block = means[few] + 0.8 * offset + 0.9 * scale * normal(len(few), n_dims)
-        block += 0.45 * normal(len(few), 24) @ topics
+        some = classes[start : start + 50_000]
+        block = means[some] + 0.8 * offset + 0.9 * scale * normal(len(some), n_dims)
+        block += 0.45 * normal(len(some), 24) @ topics
         documents[start : start + 50_000] = block / np.linalg.norm(block, axis=1, keepdims=True)
-    labels = 0.45 * means + 0.8 * offset + 0.8 * scale * normal(n_labels, n_dims)
-    labels += 0.6 * normal(n_labels, 24) @ topics
-    return documents, labels / np.linalg.norm(labels, axis=1, keepdims=True)
+    anchors = 0.45 * means + 0.8 * offset + 0.8 * scale * normal(n_labels, n_dims)
+    anchors += 0.6 * normal(n_labels, 24) @ topics
+    return documents, anchors / np.linalg.norm(anchors, axis=1, keepdims=True)
 
 
-def make_probabilities(n: int, n_labels: int, seed: int = 0) -> NDArray[np.float64]:
-    """Probabilities of labels that lean towards a class and towards what it is confused with."""
-    random = np.random.default_rng(seed)
+def make_probabilities(n: int, n_labels: int) -> NDArray[np.float64]:
+    """Probabilities that lean towards a class and towards the labels it is confused with."""
+    random = np.random.default_rng(0)
     classes = random.integers(n_labels, size=n)
     scores = 1.2 * random.standard_normal((n, n_labels))
     scores += random.standard_normal((n_labels, n_labels))[classes]
@@ -96,65 +85,121 @@ def make_probabilities(n: int, n_labels: int, seed: int = 0) -> NDArray[np.float
     return softmax(scores, axis=1)
 
 
-def best_of(repeats: int, work: Callable[[], object]) -> float:
-    """Seconds of the fastest of some runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+@dataclass(frozen=True, order=True)
+class Time:
+    """Wall and CPU seconds of one run."""
+
+    wall: float
+    cpu: float
+
+    def scaled(self, factor: float) -> Time:
+        """The time of so many runs."""
+        return Time(self.wall * factor, self.cpu * factor)
 
 
-def best_in_turn(repeats: int, works: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Seconds of the fastest run of each of some works, which take turns.
+def measure(work: Callable[[], object]) -> Time:
+    """Time one run."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Time(time.perf_counter() - wall, time.process_time() - cpu)
 
-    Works that are over in milliseconds have more turns, so that each meets a quiet moment. There
-    is a rest before each: the threads of OpenBLAS and OpenMP stay awake for a while after their
-    work, and would slow down whoever comes next.
+
+def best_in_turn(repeats: int, works: dict[str, Callable[[], object]]) -> dict[str, Time]:
+    """Best wall and best CPU time of each of some works, which take turns.
+
+    Short works have more turns, so that each meets a quiet moment.
     """
-    seconds = dict.fromkeys(works, float("inf"))
+    wall = dict.fromkeys(works, np.inf)
+    cpu = dict.fromkeys(works, np.inf)
     began, turn = time.perf_counter(), 0
-    while turn < repeats or (turn < 40 and time.perf_counter() - began < _TURNS_SECONDS):
+    while turn < repeats or (turn < 20 and time.perf_counter() - began < 8.0):
         for name, work in works.items():
-            time.sleep(_REST_SECONDS)
-            seconds[name] = min(seconds[name], best_of(1, work))
+            time.sleep(REST_SECONDS)
+            taken = measure(work)
+            wall[name], cpu[name] = min(wall[name], taken.wall), min(cpu[name], taken.cpu)
         turn += 1
-    return seconds
+    return {name: Time(wall[name], cpu[name]) for name in works}
 
 
-def plain_numpy(documents: Single, labels: Single, passes: int, block: int = 8192) -> None:
-    """The l2 refinement with every document in every pass: products, argmin, one-hot sums."""
-    n_labels = len(labels)
-    centroids, mean = labels, documents.mean(axis=0, dtype=np.float64)
-    for _ in range(passes):
-        sums, counts = np.zeros(labels.shape), np.zeros(n_labels)
-        squares = (centroids**2).sum(axis=1)
-        for start in range(0, len(documents), block):
-            part = documents[start : start + block]
-            nearest = (squares - 2 * part @ centroids.T).argmin(axis=1)
-            members = np.zeros((n_labels, len(part)), dtype=np.float32)
-            members[nearest, np.arange(len(part))] = 1
-            sums += members @ part
-            counts += members.sum(axis=1)
-        means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], mean)
-        centroids = ((means + labels) / 2).astype(np.float32)
+def lloyd(documents: Single, anchors: Single, passes: int) -> int:
+    """Lloyd's algorithm by scikit-learn; the number of passes until nothing changed."""
+    kmeans = KMeans(len(anchors), init=anchors, n_init=1, max_iter=passes, tol=0, algorithm="lloyd")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return int(kmeans.fit(documents).n_iter_)
 
 
-def authors_l2(documents: Single, labels: Single, passes: int) -> None:
-    """The authors' formula: all differences of documents and centroids, squared and summed."""
-    centroids = labels.astype(np.float64)
-    points = documents.astype(np.float64)
-    for _ in range(passes):
-        distances = ((points[:, None, :] - centroids[None]) ** 2).sum(axis=2)
-        nearest = distances.argmin(axis=1)
-        for label in range(len(labels)):
-            own = points[nearest == label]
-            centroids[label] = ((own if len(own) else points).mean(axis=0) + labels[label]) / 2
+def faiss_kmeans(documents: Single, anchors: Single, passes: int, n_jobs: int) -> None:
+    """Faiss' k-means on all documents."""
+    import faiss
+
+    faiss.omp_set_num_threads(n_jobs)
+    kmeans = faiss.Kmeans(
+        documents.shape[1], len(anchors), niter=passes, max_points_per_centroid=len(documents)
+    )
+    kmeans.train(documents, init_centroids=anchors)
 
 
-def authors_divergence(points: NDArray[np.float64], passes: int) -> None:
-    """The authors' formula: SciPy's distance of every document to every centroid, one by one."""
+def measure_paper(size: Size, repeats: int, n_jobs: int) -> str:
+    """A table row: the paper's method and k-means with equally many passes."""
+    documents, anchors = make_vectors(*size)
+    trace = refine(documents, anchors, method="ulr", distance="l2", n_jobs=n_jobs).trace
+    made = lloyd(documents, anchors, len(trace))
+    works: dict[str, Callable[[], object]] = {
+        "ulr": lambda: refine(documents, anchors, method="ulr", distance="l2", n_jobs=n_jobs),
+        "scikit-learn": lambda: lloyd(documents, anchors, len(trace)),
+        "first pass": lambda: lloyd(documents, anchors, 1),
+    }
+    if find_spec("faiss"):
+        works["Faiss"] = lambda: faiss_kmeans(documents, anchors, len(trace), n_jobs)
+    with threadpool_limits(n_jobs):
+        times = best_in_turn(repeats, works)
+    first = times.pop("first pass")
+    ran = times["scikit-learn"]
+    pace = max(0, len(trace) - made) / max(1, made - 1)
+    times["scikit-learn"] = Time(
+        ran.wall + pace * (ran.wall - first.wall), ran.cpu + pace * (ran.cpu - first.cpu)
+    )
+    scored = sum(done.scored for done in trace) / size[0]
+    return f"| {shown(size)} | {len(trace)} | {scored:.1f} | {cells(times, 'ulr')} |"
+
+
+def measure_default(size: Size, repeats: int, n_jobs: int) -> str:
+    """A table row: the default method with calibration, and scikit-learn's KMeans."""
+    documents, anchors = make_vectors(*size)
+    n_iter = 0
+
+    def ours() -> None:
+        refinement = refine(documents, anchors, n_jobs=n_jobs)
+        calibrate(documents, anchors, refinement, n_jobs=n_jobs)
+
+    def kmeans() -> None:
+        nonlocal n_iter
+        n_iter = KMeans(len(anchors), init=anchors, n_init=1).fit(documents).n_iter_
+
+    with threadpool_limits(n_jobs):
+        times = best_in_turn(repeats, {"default": ours, "scikit-learn": kmeans})
+    return f"| {shown(size)} | {n_iter} | {cells(times, 'default')} |"
+
+
+def measure_jensen_shannon(n: int, n_labels: int, repeats: int, n_jobs: int) -> str:
+    """A sentence: Algorithm 2, and the authors' formula."""
+    points = make_probabilities(n, n_labels)
+    passes = refine(points, distance="jensen-shannon", n_jobs=n_jobs).n_iter
+    times = best_in_turn(
+        repeats, {"ours": lambda: refine(points, distance="jensen-shannon", n_jobs=n_jobs)}
+    )
+    sample = points[:100]
+    formula = measure(lambda: authors_formula(sample, 3)).scaled(n / 100 * passes / 3)
+    ratio = formula.wall / times["ours"].wall
+    return (
+        f"Jensen-Shannon, {n:,} x {n_labels}, {passes} passes: {times['ours'].wall:.2f} s; the "
+        f"authors' formula {formula.wall:,.0f} s (scaled), {ratio:,.0f} times as long."
+    )
+
+
+def authors_formula(points: NDArray[np.float64], passes: int) -> None:
+    """SciPy's distance of every document to every centroid, one by one."""
     centroids = np.eye(points.shape[1])
     for _ in range(passes):
         nearest = np.array([np.argmin([jensenshannon(p, r) for r in centroids]) for p in points])
@@ -163,154 +208,22 @@ def authors_divergence(points: NDArray[np.float64], passes: int) -> None:
                 centroids[label] = points[nearest == label].mean(axis=0)
 
 
-def scikit_learn(documents: Single, labels: Single, passes: int) -> int:
-    """KMeans from the labels, Lloyd's algorithm; how many passes it made before nothing changed."""
-    kmeans = KMeans(len(labels), init=labels, n_init=1, max_iter=passes, tol=0, algorithm="lloyd")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return int(kmeans.fit(documents).n_iter_)
-
-
-def faiss_kmeans(documents: Single, labels: Single, passes: int, threads: int) -> None:
-    """Faiss' Kmeans from the labels, all documents used."""
-    import faiss
-
-    faiss.omp_set_num_threads(threads)
-    kmeans = faiss.Kmeans(
-        documents.shape[1], len(labels), niter=passes, max_points_per_centroid=len(documents)
-    )
-    kmeans.train(documents, init_centroids=labels)
-
-
-def measured_limits(threads: int) -> tuple[float, float]:
-    """Bytes a second read from memory, and float32 operations a second in a matrix product."""
-    big = np.ones(200_000_000, dtype=np.float32)
-    read = big.nbytes / best_of(3, big.sum)
-    square = np.random.default_rng(0).random((1500, 1500), dtype=np.float32)
-    with threadpool_limits(threads):
-        product_time = best_of(5, lambda: square @ square)
-    return read, 2 * 1500**3 / product_time
-
-
-def measure_vectors(
-    size: tuple[int, int, int], repeats: int, threads: int, limits: tuple[float, float]
-) -> Row:
-    """Ours and the rivals on one size, squared L2."""
-    n, n_labels, n_dims = size
-    documents, labels = make_vectors(*size)
-    big = n >= 1_000_000
-    seen: list[Pass] = []
-
-    def ours() -> None:
-        seen.clear()
-        refine(documents, labels, distance="l2", threads=threads, on_pass=seen.append)
-
-    ours()
-    row = Row(f"{n:,} x {n_labels} x {n_dims}", len(seen), sum(n - one.skipped for one in seen) / n)
-    made = 0
-
-    def kmeans() -> None:
-        nonlocal made
-        made = scikit_learn(documents, labels, row.passes)
-
-    works: dict[str, Callable[[], object]] = {
-        "ours": ours,
-        "plain": lambda: plain_numpy(documents, labels, row.passes),
-        "scikit-learn": kmeans,
-        "one pass": lambda: scikit_learn(documents, labels, 1),
-    }
-    if find_spec("faiss"):
-        works["faiss"] = lambda: faiss_kmeans(documents, labels, row.passes, threads)
-    else:
-        row.notes += "faiss is not installed. "
-    # Set here, since looking for the libraries takes milliseconds.
-    with threadpool_limits(threads):
-        row.seconds = best_in_turn(repeats, works)
-    one_pass, all_made = row.seconds.pop("one pass"), row.seconds["scikit-learn"]
-    if made < row.passes:
-        row.notes += f"scikit-learn: {made} passes in {all_made:.3g} s, the others added. "
-        pace = (all_made - one_pass) / max(1, made - 1)
-        row.seconds["scikit-learn"] = all_made + pace * (row.passes - made)
-    some = min(n, 2_000)
-    if not big:
-        seconds = best_of(1, lambda: authors_l2(documents[:some], labels, row.passes))
-        row.seconds["authors"] = seconds * n / some
-        row.notes += f"authors: {some:,} documents, scaled. " if some < n else ""
-    row.seconds["limit"] = max(documents.nbytes / limits[0], 2 * n * n_labels * n_dims / limits[1])
-    return row
-
-
-def measure_divergence(size: tuple[int, int], repeats: int, threads: int) -> Row:
-    """Ours and the authors' formula for Jensen-Shannon."""
-    n, n_labels = size
-    points = make_probabilities(n, n_labels)
-    seen: list[Pass] = []
-
-    def ours() -> None:
-        seen.clear()
-        refine(points, distance="jensen-shannon", threads=threads, on_pass=seen.append)
-
-    row = Row(f"Jensen-Shannon {n:,} x {n_labels}", 0, 0.0)
-    row.seconds["ours"] = best_of(repeats if n_labels < 100 else 1, ours)
-    row.passes, row.scored = len(seen), sum(n - one.skipped for one in seen) / n
-    some = 100
-    seconds = best_of(1, lambda: authors_divergence(points[:some], 3))
-    row.seconds["authors"] = seconds * n / some * row.passes / 3
-    row.notes = f"authors: {some} documents and 3 passes, scaled."
-    return row
-
-
-def measure_sets(repeats: int, threads: int) -> Row:
-    """240 label sets over 7,600 x 4 x 768, together and one after another."""
-    documents, labels = make_vectors(7_600, 4, 768)
+def measure_sets(repeats: int, n_jobs: int) -> str:
+    """A sentence: 240 sets of anchors over 7,600 x 4 x 768, cosine."""
+    documents, anchors = make_vectors(7_600, 4, 768)
     random = np.random.default_rng(5)
-    wordings = []
-    for label, count in zip(labels, (5, 3, 4, 4), strict=True):
-        near = label + 0.35 / np.sqrt(768) * random.standard_normal((count, 768))
-        wordings.append((near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float32))
-    sets = [np.stack(choice) for choice in product(*wordings)]
-    results = list(refine_many(documents, sets, method="ulr", threads=threads))
-    row = Row("240 sets of 7,600 x 4 x 768", max(r.n_iterations for r in results), float("nan"))
-    works: dict[str, Callable[[], object]] = {
-        "ours": lambda: list(refine_many(documents, sets, method="ulr", threads=threads)),
-        "one by one": lambda: [refine(documents, s, method="ulr", threads=threads) for s in sets],
-    }
-    row.seconds = best_in_turn(repeats, works)
+    phrases = []
+    for anchor, count in zip(anchors, (5, 3, 4, 4), strict=True):
+        near = anchor + 0.35 / np.sqrt(768) * random.standard_normal((count, 768))
+        phrases.append((near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float32))
+    sets = [np.stack(choice) for choice in product(*phrases)]
 
-    def plainly() -> None:
-        for result, labels_of_set in zip(results[:24], sets, strict=False):
-            plain_numpy(documents, labels_of_set, result.n_iterations)
+    def ours() -> None:
+        for _ in refine_many(documents, sets, method="ulr", n_jobs=n_jobs):
+            pass
 
-    def by_kmeans() -> None:
-        for result, labels_of_set in zip(results[:24], sets, strict=False):
-            scikit_learn(documents, labels_of_set, result.n_iterations)
-
-    row.seconds["plain"] = best_of(1, plainly) * 10
-    with threadpool_limits(threads):
-        row.seconds["scikit-learn"] = best_of(1, by_kmeans) * 10
-    row.notes = "plain, scikit-learn: 24 sets, one by one, scaled; scikit-learn with fewer passes."
-    return row
-
-
-def measure_mixture(size: tuple[int, int, int], repeats: int, threads: int) -> str:
-    """The default refinement beside the paper's on the fast loop, cosine."""
-    documents, labels = make_vectors(*size)
-    lines = ["| documents x labels x dims | method | passes | seconds | memory |", "|---" * 5 + "|"]
-    taken = {}
-    for method in ("ulr", "mixture"):
-        seen: list[Pass] = []
-
-        def work(method: str = method, seen: list[Pass] = seen) -> None:
-            seen.clear()
-            refine(documents, labels, method=method, threads=threads, on_pass=seen.append)
-
-        taken[method] = best_of(repeats, work)
-        lines.append(
-            f"| {size[0]:,} x {size[1]} x {size[2]} | {method} | {len(seen)} | "
-            f"{taken[method]:.2f} | {peak_memory(size, method):.0f} MB |"
-        )
-    lines.append(f"\n`mixture` takes {taken['mixture'] / taken['ulr']:.1f} times as long as `ulr`.")
-    return "\n".join(lines)
+    taken = best_in_turn(repeats, {"ours": ours})["ours"]
+    return f"240 sets of anchors over 7,600 x 4 x 768, paper's method: {taken.wall:.1f} s."
 
 
 def memory(kind: str) -> float:
@@ -319,109 +232,90 @@ def memory(kind: str) -> float:
     return int(next(line for line in lines if line.startswith(kind)).split()[1]) / 1024
 
 
-def peak_memory(size: tuple[int, int, int], method: str = "ulr") -> float:
-    """Megabytes that refining takes at its peak beside the documents, in a process of its own.
-
-    The result is counted, since it is there before the rest is let go.
-    """
+def peak_memory(size: Size, method: str) -> str:
+    """A sentence: megabytes at the peak beside documents and result, in a process of its own."""
     code = (
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "from refine import make_vectors, memory, refine\n"
-        f"documents, labels = make_vectors{size}\n"
-        f"refine(documents[:100], labels, method={method!r})\n"
+        f"documents, anchors = make_vectors{size}\n"
+        f"refine(documents[:2000], anchors, method={method!r})\n"
         "open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far\n"
         "before = memory('VmRSS')\n"
-        f"result = refine(documents, labels, method={method!r})\n"
-        "print(memory('VmHWM') - before)\n"
+        f"result = refine(documents, anchors, method={method!r})\n"
+        "own = result.scores.nbytes + result.predictions.nbytes + result.unrefined.nbytes\n"
+        "print(memory('VmHWM') - before - own / 2**20)\n"
     )
     folder = str(Path(__file__).resolve().parent)
     run = subprocess.run(
         [sys.executable, "-c", code, folder], capture_output=True, text=True, check=True
     )
-    return float(run.stdout)
+    return f"{method}: {float(run.stdout):.0f} MB"
 
 
-def table(rows: list[Row]) -> str:
-    """The rows in Markdown: seconds, and in brackets how many times ours."""
-    names = ["ours", "plain", "scikit-learn", "faiss", "one by one", "authors", "limit"]
-    names = [name for name in names if any(name in row.seconds for row in rows)]
-    lines = [f"| documents x labels x dims | passes | scored | {' | '.join(names)} | |"]
-    lines.append("|---" * (len(names) + 4) + "|")
-    for row in rows:
-        cells = []
-        for name in names:
-            seconds = row.seconds.get(name)
-            ratio = "" if seconds is None else f" ({seconds / row.seconds['ours']:.2g}x)"
-            shown = "" if seconds is None else f"{seconds:.3g}"
-            cells.append(shown + ("" if name == "ours" else ratio))
-        scored = "" if row.scored != row.scored else f"{row.scored:.1f}"
-        lines.append(
-            f"| {row.case} | {row.passes} | {scored} | {' | '.join(cells)} | {row.notes} |"
-        )
-    return "\n".join(lines)
+def shown(size: Size) -> str:
+    """A size for the table."""
+    return f"{size[0]:,} x {size[1]} x {size[2]}"
 
 
-def machine(threads: int, limits: tuple[float, float]) -> str:
-    """What it was measured on."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        )
-        if Path("/proc/cpuinfo").exists()
-        else iter(()),
-        platform.processor(),
-    )
+def cells(times: dict[str, Time], ours: str) -> str:
+    """Wall and CPU seconds of each, and how many times ours the others take."""
+    found = []
+    for name, taken in times.items():
+        cell = f"{taken.wall:.3g} s, {taken.cpu:.3g} CPU s"
+        if name != ours:
+            wall, cpu = taken.wall / times[ours].wall, taken.cpu / times[ours].cpu
+            cell += f" (**{wall:.2g}x**, {cpu:.2g}x)"
+        found.append(cell)
+    return " | ".join(found)
+
+
+def machine(n_jobs: int) -> str:
+    """What was measured on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    model = next((x.partition(":")[2].strip() for x in lines if x.startswith("model name")), "")
     return (
-        f"{model}, {os.cpu_count()} cores, {threads} threads used; "
-        f"{limits[0] / 1e9:.1f} GB/s read by one thread, {limits[1] / 1e9:.0f} Gflop/s in float32 "
-        f"products; Python {platform.python_version()}, NumPy {np.__version__}; innermost loops "
-        f"{'compiled' if loops.compiled else 'in NumPy'}."
+        f"{model or platform.machine()}, {n_jobs} threads; Python {platform.python_version()}, NumPy "
+        f"{np.__version__}, scikit-learn {sklearn.__version__}. Ratios of wall time are bold."
     )
 
 
 def main() -> None:
-    """Measure, print, and write the report where asked."""
+    """Measure, print, and write the report if asked to."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", help="Markdown file whose refinement part is replaced")
+    parser.add_argument("--write", help="Markdown file whose part 'refinement' is replaced")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--quick", action="store_true", help="the three small sizes only")
-    parser.add_argument("--mixture", action="store_true", help="the default beside the paper's")
+    parser.add_argument("--n-jobs", type=int, default=available_cores())
+    parser.add_argument("--quick", action="store_true", help="without the large sizes")
     options = parser.parse_args()
-    if options.mixture:
-        report = measure_mixture(SIZES[3], options.repeats, options.threads)
-        print(report)
-        if options.write:
-            from ulr.experiments.pages import replace_part
+    repeats, n_jobs = options.repeats, options.n_jobs
+    report = [machine(n_jobs), ""]
 
-            replace_part(Path(options.write), "mixture", report)
-        return
-    limits = measured_limits(options.threads)
-    rows = []
-    for size in SIZES[:3] if options.quick else SIZES:
-        rows.append(measure_vectors(size, options.repeats, options.threads, limits))
-        print(table(rows[-1:]), flush=True)
-    for small in DIVERGENCE_SIZES[:1] if options.quick else DIVERGENCE_SIZES:
-        rows.append(measure_divergence(small, options.repeats, options.threads))
-        print(table(rows[-1:]), flush=True)
-    rows.append(measure_sets(options.repeats, options.threads))
-    size = SIZES[2] if options.quick else SIZES[3]
-    memory = (
-        f"Peak memory beside the documents at {size[0]:,} x {size[1]} x {size[2]}: "
-        f"{peak_memory(size):.0f} MB, the result of {size[0] * (size[1] * 4 + 16) / 1e6:.0f} MB "
-        "included."
-    )
-    report = f"{machine(options.threads, limits)}\n\n{table(rows)}\n\n{memory}\n"
-    print(report)
+    def add(*lines: str) -> None:
+        report.extend(lines)
+        print(*lines, sep="\n", flush=True)
+
+    faiss = " Faiss |" if find_spec("faiss") else ""
+    add(f"| paper's method | passes | scored | ours | scikit-learn lloyd |{faiss}")
+    add("|---" * (6 if faiss else 5) + "|")
+    for size in PAPER_SIZES[:3] if options.quick else PAPER_SIZES:
+        add(measure_paper(size, repeats, n_jobs))
+    add("", "| default with calibration | KMeans passes | ours | scikit-learn KMeans |")
+    add("|---" * 4 + "|")
+    for size in DEFAULT_SIZES[:1] if options.quick else DEFAULT_SIZES:
+        add(measure_default(size, repeats, n_jobs))
+    add("", measure_sets(repeats, n_jobs))
+    add("", measure_jensen_shannon(70_000, 14, repeats, n_jobs))
+    size = PAPER_SIZES[2] if options.quick else PAPER_SIZES[3]
+    peaks = ", ".join(peak_memory(size, method) for method in ("ulr", "discriminant"))
+    add("", f"Peak memory beside documents and result at {shown(size)}: {peaks}.")
     if options.write:
-        from ulr.experiments.pages import replace_part
+        from ulr.experiments.report import replace_part
 
-        replace_part(Path(options.write), "refinement", report)
+        replace_part(Path(options.write), "refinement", "\n".join(report) + "\n")
 
 
 if __name__ == "__main__":

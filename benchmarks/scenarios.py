@@ -1,163 +1,182 @@
-"""How the refinements compare in many situations, with the labels of four datasets as the truth.
+"""Accuracy, calibration and warnings of the refinement methods in many situations.
 
     python benchmarks/scenarios.py --data DIR [--encoder static] [--encoder minilm]
-        [--cache VECTORS] [--quick] [--write docs/refinement.md]
+        [--encoder static+minilm] [--cache VECTORS] [--results FILE.jsonl] [--quick]
+        [--constants NAME=VALUE] [--sensitivity] [--write docs/refinement.md]
 
-These are the scenarios that the constants of ``method="mixture"`` were chosen on: AG News, DBpedia,
-Yahoo Answers and 20 Newsgroups as they are; under ten other wordings of the labels; with few
-documents; with skewed classes; with labels that have no documents; several datasets at once; and
-with one name that does not fit. DIR is laid out as `four_datasets.py` says. All draws are seeded,
-and a scenario's figure is the mean over its draws.
+DIR holds AG News, DBpedia, Yahoo Answers, 20 Newsgroups, Reuters-8, tweet sentiment, and questions
+and titles from Stack Exchange and Reddit, in the layout of `read_corpus`. Each dataset is encoded
+once. Scenarios are drawn with fixed seeds; the figure of a scenario is the mean over its draws. The
+true labels are used to draw documents and to report, never by a method.
 
-- "one step" gives every document the nearest label, then the nearest mean of these groups
-- "BERTopic" is its zero-shot `transform` by formula, not by its package: the nearest mean of the
-  documents whose cosine with their nearest label is above 0.3; further topics are left out
-- "KMeans" is scikit-learn's on unit vectors, started at the labels
-- "two-stage" is a plain version of the anchored clustering that ``mixture`` grew out of
+- "one step": the nearest label, then the nearest mean of the documents of each label
+- "KMeans": scikit-learn's KMeans on unit vectors, started at the labels
+- "two-stage": hard clusters anchored at the labels, then Gaussians with one shared covariance
+- "default": the default method on vectors alone; "with words": with word counts, as the classifier
 
-`--quick` cuts a scenario to 1,000 documents and one draw, to try the script out.
+Results are kept in the file of `--results`, by a digest of the inputs, the versions and the sources
+of the methods and the constants, so that a stopped run continues. `--quick` uses at most 1,000
+documents and one draw. `--sensitivity` halves and doubles each constant of the default on a reduced
+set of scenarios.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 from sklearn.cluster import KMeans
-from sklearn.metrics import roc_auc_score
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from ulr.encoders import CachedEncoder, Encoder, encode_texts, load_encoder
-from ulr.experiments import DATASETS, Dataset, read_documents
-from ulr.experiments.wordings import MAIN_NAMES
+import ulr.refinement
+from phrasings import UNFITTING, ten_phrasings
+from ulr.encoders import CachedEncoder, Encoder, JoinedEncoder, encode_texts, load_encoder
+from ulr.experiments import DATASETS, read_documents
+from ulr.experiments.phrasings import MAIN_NAMES
+from ulr.files import atomic_file
 from ulr.metrics import calibration_error
-from ulr.refine import calibrate, nearest, refine
-from wordings import UNFITTING, ten_wordings
+from ulr.refinement import METHODS, Refinement, calibrate, refine
+from ulr.refinement.discriminant import Constants
+from ulr.refinement.distances import unit_rows
+from ulr.word_counts import count_words
 
-Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
 Labels = NDArray[np.intp]
+Row = dict[str, Any]
 
 QUICK = 1_000
-PAPER, OURS = "paper's ULR", "ours"
+NEAREST, PAPER, DEFAULT, WORDS = "nearest label", "paper's", "default", "with words"
+AS_IS, MANY = "as is", "many labels"
+ORIGINAL = ("AG News", "DBpedia", "Yahoo Answers", "20 Newsgroups")
+SIX = (*ORIGINAL, "Reuters-8", "Tweet sentiment")
 UNIONS = (
     ("DBpedia", "Yahoo Answers"),
     ("AG News", "20 Newsgroups"),
     ("Yahoo Answers", "20 Newsgroups"),
     ("DBpedia", "20 Newsgroups"),
-    ("DBpedia", "Yahoo Answers", "20 Newsgroups"),
+    ("AG News", "Reuters-8"),
 )
-PLAIN = "as they are"
+LARGE_UNIONS = (
+    ("DBpedia", "Yahoo Answers", "20 Newsgroups"),
+    ("DBpedia", "Yahoo Answers", "20 Newsgroups", "Reddit, 100"),
+)
+SUBREDDITS = """
+politics gaming atheism canada environment Libertarian science Android comics Music lgbt programming
+Economics soccer movies starcraft guns conspiracy energy australia hockey linux apple space books
+Health history Anarchism Israel baseball food nba education bicycling scifi nfl Art Fitness
+architecture Military feminisms Design law japan web_design india netsec beer Python exmormon
+pokemon climateskeptics nyc nature ireland Conservative Scotland motorcycles rpg Seattle
+Christianity socialism gadgets gamedev anime Documentaries Frugal cannabis javascript LosAngeles
+france PS3 writing psychology vegan texas toronto iphone women Drugs Guitar sex Minecraft
+comicbooks biology aviation Metal Autos Buddhism Cricket running math islam photography travel dogs
+cats philosophy ruby Cooking fashion horror
+""".split()
+PER_SUBREDDIT, STACK_EXCHANGE = 60, 3_000
+MORE_PHRASINGS = {
+    "Reuters-8": (
+        "acq; crude; earn; grain; interest; money-fx; ship; trade",
+        "company takeovers; petroleum; company profits; wheat and corn; central bank interest "
+        "rates; currency market; ports and vessels; international trade",
+        "merger; oil; quarterly results; agriculture; bank rates; dollar; ships; imports exports",
+    ),
+    "Tweet sentiment": ("bad; okay; good", "unhappy; matter of fact; happy", "anger; news; joy"),
+}
+# Per dataset, the number of a label and a related word that means something else.
+MISLEADING = {
+    "AG News": ((0, "travel"), (2, "politics")),
+    "DBpedia": ((3, "stadium"), (11, "concert")),
+    "Yahoo Answers": ((2, "food"), (7, "art history")),
+    "20 Newsgroups": ((14, "aviation"), (9, "american football")),
+    "Reuters-8": ((2, "wages"), (6, "air traffic")),
+    "Tweet sentiment": ((1, "boring"), (0, "politics")),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """One draw of a scenario: vectors of documents and of labels, and the label of each document.
+    """Encoded documents and labels, with the true label of each document.
 
     Attributes
     ----------
-    group, name
-        What kind of scenario, and on what; draws of one scenario share both.
-    documents, labels
+    group, name, draw
+        The kind of scenario, the dataset, and the number of the draw.
+    documents, anchors
         (n_documents, n_dims) and (n_labels, n_dims).
     truth
         (n_documents,) label indices.
+    counts
+        (n_documents, n_words) word counts.
     """
 
     group: str
     name: str
     documents: Vectors
-    labels: Vectors
+    anchors: Vectors
     truth: Labels
+    counts: csr_matrix
+    draw: int = 0
 
-    def only(self, rows: Labels, group: str) -> Scenario:
-        """The same labels over some of the documents, in their order."""
-        rows = np.sort(rows)
-        return replace(self, group=group, documents=self.documents[rows], truth=self.truth[rows])
+    def select(self, rows: Labels, group: str, draw: int = 0) -> Scenario:
+        """The scenario with some of the documents, in the order given."""
+        return replace(
+            self,
+            group=group,
+            documents=self.documents[rows],
+            truth=self.truth[rows],
+            counts=self.counts[rows],
+            draw=draw,
+        )
 
+    def at_most(self, n_documents: int) -> Scenario:
+        """The scenario with no more than some number of documents."""
+        if len(self.truth) <= n_documents:
+            return self
+        rows = np.random.default_rng(900).permutation(len(self.truth))[:n_documents]
+        return self.select(np.sort(rows), self.group, self.draw)
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came out of a scenario, in percent.
-
-    Attributes
-    ----------
-    group, name, encoder
-        Which scenario.
-    accuracy
-        Of each method.
-    surest
-        Accuracy of ours on the 80 % of the documents that it is surest of.
-    error, raw_error
-        Calibration error of ours, and of its posterior as it is; NaN where ours fell back.
-    """
-
-    group: str
-    name: str
-    encoder: str
-    accuracy: dict[str, float]
-    surest: float
-    error: float
-    raw_error: float
+    def digest(self) -> str:
+        """A hash of all inputs."""
+        found = hashlib.sha256(f"{self.group}/{self.name}/{self.draw}".encode())
+        for array in (self.documents, self.anchors, self.truth, self.counts.indices):
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()[:20]
 
 
-def unit(vectors: NDArray[np.floating]) -> Floats:
-    """Rows at length one; zero ones stay zero."""
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1.0)
+# --- Rival methods
 
 
-def memberships(labels: Labels, n_labels: int) -> Floats:
-    """(n_documents, n_labels) with 1 where a document has a label."""
-    return np.eye(n_labels)[labels]
+def one_step(documents: Vectors, anchors: Vectors) -> Labels:
+    """Nearest mean of the documents that each label is nearest to."""
+    x, e = unit_rows(documents.astype(np.float64)), unit_rows(anchors.astype(np.float64))
+    sums = np.eye(len(e))[(x @ e.T).argmax(axis=1)].T @ x
+    return (x @ unit_rows(np.where(sums.any(axis=1, keepdims=True), sums, e)).T).argmax(axis=1)
 
 
-# --- The methods
+def kmeans(documents: Vectors, anchors: Vectors) -> Labels:
+    """Scikit-learn's KMeans, started at the labels; one step with fewer documents than labels."""
+    if len(documents) < len(anchors):
+        return one_step(documents, anchors)
+    x, e = unit_rows(documents.astype(np.float64)), unit_rows(anchors.astype(np.float64))
+    return np.asarray(KMeans(len(e), init=e, n_init=1).fit(x).labels_, dtype=np.intp)
 
 
-def nearest_label(documents: Vectors, labels: Vectors) -> Labels:
-    """By cosine."""
-    return nearest(documents, labels)[0]
-
-
-def one_step(documents: Vectors, labels: Vectors, least: float = -1.0) -> Labels:
-    """Nearest mean of the documents that the nearest label takes, if nearer than the least."""
-    x, e = unit(documents), unit(labels)
-    cosines = x @ e.T
-    taken = memberships(cosines.argmax(axis=1), len(e)) * (cosines >= least)
-    sums = taken.T @ x
-    empty = ~sums.any(axis=1)
-    if least > -1.0 and not empty.all():
-        return np.where(empty, -np.inf, x @ unit(sums).T).argmax(axis=1)
-    return (x @ unit(np.where(empty[:, None], e, sums)).T).argmax(axis=1)
-
-
-def bertopic(documents: Vectors, labels: Vectors) -> Labels:
-    """BERTopic's zero-shot transform by its formula; a label that nothing is near has no topic."""
-    return one_step(documents, labels, least=0.3)
-
-
-def kmeans(documents: Vectors, labels: Vectors) -> Labels:
-    """Scikit-learn's KMeans from the labels."""
-    found = KMeans(len(labels), init=unit(labels), n_init=1).fit(unit(documents)).labels_
-    return np.asarray(found, dtype=np.intp)
-
-
-def paper(documents: Vectors, labels: Vectors) -> Labels:
-    """The paper's refinement."""
-    return refine(documents, labels, method="ulr").predictions
-
-
-def two_stage(documents: Vectors, labels: Vectors) -> Labels:
-    """Clusters anchored at the names, then Gaussians with one covariance, tied to the clusters."""
-    x, e = unit(documents), unit(labels)
+def two_stage(documents: Vectors, anchors: Vectors) -> Labels:
+    """Anchored leave-one-out clusters, then Gaussians with one covariance tied to the clusters."""
+    x, e = unit_rows(documents.astype(np.float64)), unit_rows(anchors.astype(np.float64))
     added = 0.1 * len(x) / len(e) + 40.0
 
     def log_prior(sizes: Floats) -> Floats:
@@ -171,14 +190,14 @@ def two_stage(documents: Vectors, labels: Vectors) -> Labels:
         before, found = found, (scores + 0.2 * lead * log_prior(sizes)).argmax(axis=1)
         if (found != before).mean() < 1e-3:
             break
-    return tied_gaussians(x, memberships(found, len(e)), log_prior)
+    return tied_gaussians(x, np.eye(len(e))[found], log_prior)
 
 
 def anchored_scores(x: Floats, e: Floats, found: Labels) -> tuple[Floats, Floats]:
-    """Cosines with the mean of cluster and name, and sizes; no document is in its own cluster."""
-    taken = memberships(found, len(e))
+    """Leave-one-out cosines with the mean of cluster and anchor, and the cluster sizes."""
+    taken = np.eye(len(e))[found]
     sizes, sums, rows = taken.sum(axis=0), taken.T @ x, np.arange(len(x))
-    scores = x @ unit(np.where(sizes[:, None] > 0, unit(sums) + e, e)).T
+    scores = x @ unit_rows(np.where(sizes[:, None] > 0, unit_rows(sums) + e, e)).T
     with_name, with_sum = (x @ e.T)[rows, found], (x @ sums.T)[rows, found]
     squares = np.einsum("ij,ij->i", x, x)
     lengths = np.sqrt(np.maximum((sums**2).sum(axis=1)[found] - 2 * with_sum + squares, 1e-9))
@@ -190,7 +209,7 @@ def anchored_scores(x: Floats, e: Floats, found: Labels) -> tuple[Floats, Floats
 
 
 def tied_gaussians(x: Floats, shares: Floats, log_prior: Callable[[Floats], Floats]) -> Labels:
-    """Five steps of expectation and maximisation from given shares, (n_documents, n_labels)."""
+    """Five EM steps from a given posterior, (n_documents, n_labels)."""
     (n, n_dims), n_labels = x.shape, shares.shape[1]
     x = x - x.mean(axis=0)
     moments, strength = x.T @ x, n / n_labels
@@ -208,313 +227,539 @@ def tied_gaussians(x: Floats, shares: Floats, log_prior: Callable[[Floats], Floa
 
 
 RIVALS: dict[str, Callable[[Vectors, Vectors], Labels]] = {
-    "nearest label": nearest_label,
+    NEAREST: lambda documents, anchors: refine(documents, anchors, method="none").predictions,
     "one step": one_step,
-    "BERTopic": bertopic,
     "KMeans": kmeans,
-    PAPER: paper,
     "two-stage": two_stage,
+    PAPER: lambda documents, anchors: refine(documents, anchors, method="ulr").predictions,
 }
+COLUMNS = (*RIVALS, DEFAULT, WORDS)
 
 
-# --- The scenarios
+# --- Datasets
 
 
-def as_it_is(dataset: Dataset, data: Path, encoder: Encoder) -> tuple[Scenario, tuple[str, ...]]:
-    """The whole of a dataset under the paper's names, and these names."""
-    documents = read_documents(dataset.name, data)
-    names = MAIN_NAMES[dataset.name]
-    return Scenario(
-        PLAIN,
-        dataset.title,
-        encode_texts(encoder, documents.texts),
-        encode_texts(encoder, names),
-        documents.truth,
-    ), names
+def read_corpus(title: str, data: Path) -> tuple[list[str], Labels, list[str]]:
+    """Texts, true labels and label phrases of a dataset."""
+    for dataset in DATASETS.values():
+        if dataset.title == title:
+            documents = read_documents(dataset.name, data)
+            return documents.texts, documents.truth, list(MAIN_NAMES[dataset.name])
+    if title.startswith("Reddit"):
+        return read_reddit(data / "natcat", SUBREDDITS[: int(title.split()[-1])])
+    if title == "Stack Exchange":
+        rows = read_lines(data / "natcat" / "stackexchange_questions.jsonl")
+        drawn = np.random.default_rng(800).permutation(len(rows))[:STACK_EXCHANGE]
+        rows = [rows[place] for place in np.sort(drawn)]
+        names = sorted({row["label"] for row in rows})
+        phrases = names
+    else:
+        folder = data / title.lower().replace("-", "").replace(" ", "_")
+        rows = read_lines(next(folder.glob("test*.jsonl")))
+        lines = (folder / "labels.txt").read_text(encoding="utf-8").split("\n")
+        pairs = [line.partition(":") for line in lines if line.strip()]
+        names = [name.strip() for name, _, _ in pairs]
+        phrases = [(phrase or name).strip() for name, _, phrase in pairs]
+    truth = np.array([names.index(row["label"]) for row in rows], dtype=np.intp)
+    return [row["text"] for row in rows], truth, phrases
 
 
-def of_each_class(truth: Labels, most: Labels, random: np.random.Generator) -> Labels:
-    """At most so many documents of each class, drawn at random."""
-    classes = [random.permutation(np.flatnonzero(truth == c))[:n] for c, n in enumerate(most)]
-    return np.concatenate(classes)
+def read_lines(path: Path) -> list[Row]:
+    """The objects of a JSON Lines file."""
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
 
 
-def small(whole: Scenario, draws: Callable[[int], range]) -> Iterator[Scenario]:
-    """Few documents a class, or in all."""
-    n_labels = len(whole.labels)
-    for most, times in ((15, 10), (40, 6), (300, 1)):
-        for draw in draws(times):
-            random = np.random.default_rng((500 if most == 300 else 100) + draw)
-            rows = of_each_class(whole.truth, np.full(n_labels, most), random)
-            yield whole.only(rows, f"{most} documents a class")
-    for draw in draws(10):
-        rows = np.random.default_rng(200 + draw).permutation(len(whole.truth))[:100]
-        yield whole.only(rows, "100 documents in all")
+def read_reddit(folder: Path, names: Sequence[str]) -> tuple[list[str], Labels, list[str]]:
+    """The first titles of each of some subreddits; the phrase is the name, split into words."""
+    texts, truth = [], []
+    places, taken = {name: place for place, name in enumerate(names)}, Counter[str]()
+    for path in sorted(folder.glob("reddit.train.tsv*.data")):
+        for line in path.read_text(encoding="utf-8").rstrip("\n").split("\n"):
+            name, *_, text = line.split("\t")
+            if name in places and taken[name] < PER_SUBREDDIT:
+                taken[name] += 1
+                texts.append(text)
+                truth.append(places[name])
+    phrases = [re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in names]
+    return texts, np.array(truth, dtype=np.intp), phrases
+
+
+# --- Scenarios
+
+
+def all_scenarios(data: Path, encoder: Encoder, quick: bool) -> Iterator[Scenario]:
+    """Every scenario of one encoder, draw by draw."""
+
+    def draws(number: int) -> range:
+        return range(1 if quick else number)
+
+    whole: dict[str, Scenario] = {}
+    phrases: dict[str, list[str]] = {}
+    for title in (*SIX, "Stack Exchange", "Reddit, 50", "Reddit, 100"):
+        texts, truth, phrases[title] = read_corpus(title, data)
+        vectors, anchors = encode_texts(encoder, texts), encode_texts(encoder, phrases[title])
+        group = MANY if title.startswith("Reddit") else AS_IS
+        whole[title] = Scenario(group, title, vectors, anchors, truth, count_words(texts))
+    yield from whole.values()
+    for title in SIX:
+        yield from renamed(whole[title], phrases[title], encoder, draws)
+        yield from few_documents(whole[title], draws)
+        yield from skewed(whole[title], draws)
+    for titles in UNIONS:
+        yield union([whole[title] for title in titles], "unions of datasets")
+    large = [union([whole[title] for title in titles], MANY) for titles in LARGE_UNIONS]
+    yield from large
+    for scenario in (*large, whole["Reddit, 50"], whole["Reddit, 100"]):
+        for draw in draws(5):
+            rows = np.random.default_rng(250 + draw).permutation(len(scenario.truth))[:100]
+            yield scenario.select(rows, "100 documents over many labels", draw)
+
+
+def renamed(
+    whole: Scenario, phrases: list[str], encoder: Encoder, draws: Callable[[int], range]
+) -> Iterator[Scenario]:
+    """Other phrasings of all labels, and one bad phrase."""
+    if whole.name in MORE_PHRASINGS:
+        sets = [line.split("; ") for line in MORE_PHRASINGS[whole.name]]
+    else:
+        sets = [list(each) for each in ten_phrasings(whole.name, tuple(phrases))]
+    for number, phrasing in enumerate(sets, 1):
+        anchors = encode_texts(encoder, phrasing)
+        name = f"{whole.name}, set {number}"
+        yield replace(whole, group="other phrasings", name=name, anchors=anchors)
+    for draw in draws(3):
+        random = np.random.default_rng(400 + draw)
+        bad = phrases.copy()
+        word = UNFITTING[random.integers(len(UNFITTING))]
+        bad[random.integers(len(bad))] = word
+        anchors = encode_texts(encoder, bad)
+        yield replace(whole, group="one unfitting name", anchors=anchors, draw=draw)
+    for label, word in MISLEADING[whole.name]:
+        bad = [*phrases[:label], word, *phrases[label + 1 :]]
+        name = f"{whole.name}, {word} for {phrases[label]}"
+        anchors = encode_texts(encoder, bad)
+        yield replace(whole, group="one misleading name", name=name, anchors=anchors)
+
+
+def few_documents(whole: Scenario, draws: Callable[[int], range]) -> Iterator[Scenario]:
+    """Random samples of 100, 300 and 1,000 documents."""
+    for number, n_draws in ((100, 6), (300, 4), (1_000, 2)):
+        for draw in draws(n_draws):
+            rows = np.random.default_rng(200 + draw).permutation(len(whole.truth))[:number]
+            yield whole.select(np.sort(rows), f"{number:,} documents", draw)
 
 
 def skewed(whole: Scenario, draws: Callable[[int], range]) -> Iterator[Scenario]:
     """Classes of very different sizes, and labels without documents."""
-    n, places = len(whole.labels), np.arange(len(whole.labels))
-    weights = {
-        "Zipf-skewed classes": 1.0 / (places + 1.0),
-        "every other class a tenth": np.where(places % 2 == 0, 1.0, 0.1),
-        "half of the labels without documents": np.where(places < n - n // 2, 1.0, 0.0),
-        "a quarter of the labels without": np.where(places < n - max(1, n // 4), 1.0, 0.0),
-    }
+    n, places = len(whole.anchors), np.arange(len(whole.anchors))
     sizes = np.bincount(whole.truth, minlength=n)
+    median = float(np.median(sizes))
+    large = np.array([0.5, 1 / 3, *np.full(n - 2, 1 / 6 / (n - 2))])
+    weights = {
+        "Zipf-skewed classes": median / (places + 1.0),
+        "every other class a tenth": median * np.where(places % 2 == 0, 1.0, 0.1),
+        "half of the labels without documents": median * (places < n - n // 2),
+        "one class half, one a third": large,
+    }
     for group, weight in weights.items():
-        for draw in draws(4):
+        for draw in draws(3):
             random = np.random.default_rng(300 + draw)
-            share = weight[random.permutation(n)]
-            most = np.maximum(np.round(share * np.median(sizes)), np.where(share > 0, 5, 0))
-            yield whole.only(of_each_class(whole.truth, most.astype(np.intp), random), group)
+            most = weight[random.permutation(n)]
+            if weight is large:
+                two = np.argsort(-most)[:2]
+                most = most * min(sizes[two] / most[two])
+            most = np.maximum(np.round(most), np.where(most > 0, 5, 0)).astype(np.intp)
+            drawn = [
+                random.permutation(np.flatnonzero(whole.truth == label))[:number]
+                for label, number in enumerate(most)
+            ]
+            yield whole.select(np.sort(np.concatenate(drawn)), group, draw)
 
 
-def renamed(
-    whole: Scenario, names: tuple[str, ...], encoder: Encoder, draws: Callable[[int], range]
-) -> Iterator[Scenario]:
-    """Other wordings of all labels, and a name that says nothing for one of them."""
-    for number, wording in enumerate(ten_wordings(whole.name, names), 1):
-        labels = encode_texts(encoder, wording)
-        yield replace(whole, group="other wordings", name=f"{whole.name} {number}", labels=labels)
-    for draw in draws(4):
-        random = np.random.default_rng(400 + draw)
-        word = UNFITTING[random.integers(len(UNFITTING))]
-        labels = whole.labels.copy()
-        labels[random.integers(len(labels))] = encode_texts(encoder, [word])[0]
-        yield replace(whole, group="one name that does not fit", labels=labels)
-
-
-def union(parts: list[Scenario]) -> Scenario:
-    """Some documents of several datasets, and all of their labels."""
-    rows = [np.random.default_rng(600).permutation(len(part.truth))[:3000] for part in parts]
-    some = [part.only(few, PLAIN) for part, few in zip(parts, rows, strict=True)]
-    first = np.cumsum([0, *(len(part.labels) for part in some)])
+def union(parts: list[Scenario], group: str) -> Scenario:
+    """At most 3,000 documents of each of several datasets, with all of their labels."""
+    some = [part.at_most(3_000) for part in parts]
+    first = np.cumsum([0, *(len(part.anchors) for part in some)])
     return Scenario(
-        "several datasets at once",
+        group,
         " + ".join(part.name for part in some),
         np.concatenate([part.documents for part in some]),
-        np.concatenate([part.labels for part in some]),
+        np.concatenate([part.anchors for part in some]),
         np.concatenate([part.truth + start for part, start in zip(some, first, strict=False)]),
+        vstack([part.counts for part in some], format="csr"),
     )
 
 
-def scenarios(
-    wholes: dict[str, tuple[Scenario, tuple[str, ...]]], encoder: Encoder, quick: bool
-) -> Iterator[Scenario]:
-    """All scenarios, draw by draw."""
-
-    def draws(times: int) -> range:
-        return range(1 if quick else times)
-
-    for whole, names in wholes.values():
-        yield whole
-        yield from renamed(whole, names, encoder, draws)
-        yield from small(whole, draws)
-        yield from skewed(whole, draws)
-    for datasets in UNIONS:
-        yield union([wholes[name][0] for name in datasets])
+# --- Measurements
 
 
-def cut(scenario: Scenario) -> Scenario:
-    """The scenario with no more documents than a quick run has."""
-    rows = np.random.default_rng(900).permutation(len(scenario.truth))[:QUICK]
-    return scenario.only(rows, scenario.group)
+def percent(right: NDArray[np.bool_]) -> float:
+    """Share of correct predictions, in percent."""
+    return 100.0 * float(right.mean())
 
 
-# --- The figures
+def refine_default(scenario: Scenario, constants: Constants, method: str = WORDS) -> Refinement:
+    """The default method on vectors alone or with words."""
+    counts = scenario.counts if method == WORDS else None
+    return refine(scenario.documents, scenario.anchors, word_counts=counts, constants=constants)
 
 
-def measure(scenario: Scenario, encoder: str) -> Outcome:
-    """Every method on one scenario, and how well ours knows how sure to be."""
-    documents, labels, truth = scenario.documents, scenario.labels, scenario.truth
-    accuracy = {
-        name: 100.0 * float((method(documents, labels) == truth).mean())
-        for name, method in RIVALS.items()
-    }
-    found = refine(documents, labels, method="mixture")
+def measure(scenario: Scenario, constants: Constants) -> Row:
+    """Accuracy of every method, and calibration and diagnosis of the default with words."""
+    x, anchors, truth = scenario.documents, scenario.anchors, scenario.truth
+    accuracy = {name: percent(method(x, anchors) == truth) for name, method in RIVALS.items()}
+    vectors_alone = refine_default(scenario, constants, DEFAULT)
+    found = refine_default(scenario, constants)
     right = found.predictions == truth
-    accuracy[OURS] = 100.0 * float(right.mean())
-    scores = found.scores.astype(np.float64)
-    sharpness = calibrate(documents, labels, found, method="mixture")
-    sure = softmax(sharpness * scores, axis=1).max(axis=1)
-    raw = float("nan")
-    if found.rule is not None:
-        raw = calibration_error(right, softmax(scores, axis=1).max(axis=1), 15)
-    surest = np.argsort(-sure, kind="stable")[: int(0.8 * len(sure))]
-    return Outcome(
-        scenario.group,
-        scenario.name,
-        encoder,
-        accuracy,
-        surest=100.0 * float(right[surest].mean()),
-        error=100.0 * calibration_error(right, sure, 15),
-        raw_error=100.0 * raw,
-    )
+    accuracy |= {DEFAULT: percent(vectors_alone.predictions == truth), WORDS: percent(right)}
+    temperature = calibrate(x, anchors, found, constants=constants)
+    probabilities = softmax(found.scores.astype(np.float64) / temperature, axis=1)
+    confidence = np.where(found.predictions < 0, 0.0, probabilities.max(axis=1)).round(4)
+    assert found.diagnosis is not None
+    expected = float(confidence[confidence > 0].mean())
+    diagnosis = replace(found.diagnosis, expected_accuracy=expected)
+    return {
+        "accuracy": accuracy,
+        "error": 100.0 * calibration_error(right, confidence),
+        "noise": 100.0 * calibration_noise(confidence),
+        "confidence": percent(confidence),
+        "trusted": diagnosis.trusted,
+        "warnings": list(diagnosis.warnings),
+        "fit": diagnosis.fit,
+        "order": changed_by_order(scenario, constants) if scenario.group == AS_IS else {},
+    }
 
 
-def held_back(whole: Scenario) -> dict[str, float]:
-    """AUROC of finding the documents of a label without a name, by each basis; mean over labels."""
-    found: dict[str, list[float]] = {}
-    x, rows = unit(whole.documents), np.arange(len(whole.truth))
-    for label in np.unique(whole.truth):
-        labels = np.delete(whole.labels, label, axis=0)
-        refinement = refine(whole.documents, labels, method="mixture")
-        sharpness = calibrate(whole.documents, labels, refinement, method="mixture")
-        scores = refinement.scores.astype(np.float64)
-        best = np.sort(scores, axis=1)
-        cosines = x @ unit(labels).T
-        bases = {
-            "cosine with the predicted name": cosines[rows, refinement.predictions],
-            "cosine with the nearest name": cosines.max(axis=1),
-            "confidence": softmax(sharpness * scores, axis=1).max(axis=1),
-            "lead over the next label": best[:, -1] - best[:, -2],
-        }
-        for basis, likeness in bases.items():
-            auroc = float(roc_auc_score(whole.truth == label, -likeness))
-            found.setdefault(basis, []).append(auroc)
-    return {basis: float(np.mean(each)) for basis, each in found.items()}
+def calibration_noise(confidence: Floats) -> float:
+    """Calibration error that perfect confidences would have by chance, with as many documents."""
+    random = np.random.default_rng(700)
+    drawn = [random.random(len(confidence)) < confidence for _ in range(20)]
+    return mean([calibration_error(right, confidence) for right in drawn])
 
 
-def over_draws(outcomes: list[Outcome]) -> list[Outcome]:
-    """One outcome a scenario: the mean over its draws."""
-    together: dict[tuple[str, str, str], list[Outcome]] = {}
-    for each in outcomes:
-        together.setdefault((each.encoder, each.group, each.name), []).append(each)
+def changed_by_order(scenario: Scenario, constants: Constants) -> dict[str, int]:
+    """Documents whose label depends on the order, on vectors alone and with words."""
+    by_class = np.argsort(scenario.truth, kind="stable")
+    within = np.concatenate([np.arange(n) for n in np.bincount(scenario.truth)])
+    orders = {"sorted": by_class, "interleaved": by_class[np.argsort(within, kind="stable")]}
+    changed = {}
+    for method in (DEFAULT, WORDS):
+        original = refine_default(scenario, constants, method).predictions
+        for name, order in orders.items():
+            again = refine_default(scenario.select(order, AS_IS), constants, method).predictions
+            changed[f"{method}, {name}"] = int((again != original[order]).sum())
+    return changed
+
+
+class Results:
+    """Measurements in a JSON Lines file, one per scenario draw."""
+
+    def __init__(self, path: Path | None, constants: Constants) -> None:
+        self._path, self._constants = path, constants
+        versions = {name: method.version for name, method in METHODS.items()}
+        key = hashlib.sha256(f"{versions} {constants}".encode())
+        for source in sorted(Path(ulr.refinement.__file__).parent.glob("*.py")):
+            key.update(source.read_bytes())  # a version may not have been increased yet
+        self._key = key.hexdigest()[:12]
+        rows = read_lines(path) if path and path.exists() else []
+        self._rows = {row["key"]: row for row in rows}
+
+    def get(self, encoder: str, scenario: Scenario) -> Row:
+        """The measurement of a scenario, from the file where it has one."""
+        key = f"{self._key}-{encoder}-{scenario.digest()}"
+        if key not in self._rows:
+            about: Row = {"key": key, "encoder": encoder, "group": scenario.group}
+            about |= {"name": scenario.name, "draw": scenario.draw}
+            about |= {"n_documents": len(scenario.truth), "n_labels": len(scenario.anchors)}
+            self._rows[key] = about | measure(scenario, self._constants)
+            if self._path:
+                with self._path.open("a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(self._rows[key]) + "\n")
+        return self._rows[key]
+
+
+# --- Tables
+
+
+def markdown(head: Sequence[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = [f"| {' | '.join(row)} |" for row in [list(head), *rows]]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def over_draws(rows: list[Row]) -> list[Row]:
+    """One row per scenario, the mean over its draws."""
+    together: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        together.setdefault((row["encoder"], row["group"], row["name"]), []).append(row)
     return [
-        replace(
-            draws[0],
-            accuracy={m: mean([each.accuracy[m] for each in draws]) for m in draws[0].accuracy},
-            surest=mean([each.surest for each in draws]),
-            error=mean([each.error for each in draws]),
-            raw_error=mean([each.raw_error for each in draws]),
-        )
+        draws[0]
+        | {"accuracy": {m: mean([row["accuracy"][m] for row in draws]) for m in COLUMNS}}
+        | {name: mean([row[name] for row in draws]) for name in ("error", "noise", "confidence")}
         for draws in together.values()
     ]
 
 
-def mean(figures: list[float]) -> float:
-    """The mean of those figures that there are."""
-    known = [figure for figure in figures if figure == figure]
-    return float(np.mean(known)) if known else float("nan")
+def in_groups(rows: list[Row]) -> dict[str, list[Row]]:
+    """Rows by group, then of each encoder, then all."""
+    groups: dict[str, list[Row]] = {row["group"]: [] for row in rows}
+    groups |= {f"`{row['encoder']}`": [] for row in rows}
+    for row in rows:
+        groups[row["group"]].append(row)
+        groups[f"`{row['encoder']}`"].append(row)
+    return {f"{name} ({len(part)})": part for name, part in groups.items()} | {
+        f"**all ({len(rows)})**": rows
+    }
 
 
-# --- The report
+def dataset_table(rows: list[Row], encoders: list[str]) -> str:
+    """Accuracy on each dataset as it is."""
+    shown = (NEAREST, PAPER, DEFAULT, WORDS)
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row["group"] in (AS_IS, MANY):
+            figures = " / ".join(f"{row['accuracy'][method]:.1f}" for method in shown)
+            name = f"{row['name']} ({row['n_labels']} labels)"
+            cells.setdefault(name, {})[row["encoder"]] = figures
+    table = [[name, *(each.get(e, "") for e in encoders)] for name, each in cells.items()]
+    return markdown(["", *(f"`{encoder}`" for encoder in encoders)], table)
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """A table."""
-    lines = [f"| {' | '.join(row)} |" for row in [head, *rows]]
-    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
-
-
-def in_groups(outcomes: list[Outcome]) -> dict[str, list[Outcome]]:
-    """Outcomes by group, and all of them at the end."""
-    groups = list(dict.fromkeys(each.group for each in outcomes))
-    parts = {group: [each for each in outcomes if each.group == group] for group in groups}
-    named = {f"{group} ({len(part)})": part for group, part in parts.items()}
-    return named | {f"**all ({len(outcomes)})**": outcomes}
-
-
-def accuracy_table(outcomes: list[Outcome]) -> str:
-    """Mean accuracy of each method by group, and how it stands to the paper's."""
-    methods = [*RIVALS, OURS]
-    plain = [each for each in outcomes if each.group == PLAIN]
-    single = plain if len({each.encoder for each in outcomes}) == 1 else []
-    parts = {each.name: [each] for each in single} | in_groups(outcomes)
-    rows = [
-        [name, *(f"{mean([each.accuracy[m] for each in part]):.1f}" for m in methods)]
-        for name, part in parts.items()
+def group_table(rows: list[Row]) -> str:
+    """Mean accuracy of each method by group."""
+    table = [
+        [name, *(f"{mean([row['accuracy'][m] for row in part]):.1f}" for m in COLUMNS)]
+        for name, part in in_groups(rows).items()
     ]
-
-    def gains(method: str, part: list[Outcome]) -> list[float]:
-        return [each.accuracy[method] - each.accuracy[PAPER] for each in part]
-
-    worse = {m: [gain for gain in gains(m, outcomes) if gain < -0.5] for m in methods}
-    rows.append([f"gain on {PLAIN}", *(f"{mean(gains(m, plain)):+.1f}" for m in methods)])
-    rows.append(["more than 0.5 below the paper's", *(str(len(worse[m])) for m in methods)])
-    rows.append(["worst, to the paper's", *(f"{min(gains(m, outcomes)):+.1f}" for m in methods)])
-    return markdown(["", *methods], rows)
+    return markdown(["", *COLUMNS], table)
 
 
-def confidence_table(outcomes: list[Outcome]) -> str:
-    """How well ours knows how sure to be, by group."""
-    head = ["", "accuracy", "of the surest 80 %", "calibration error", "of the raw posterior"]
-    rows = []
-    for name, part in in_groups(outcomes).items():
-        figures = [(e.accuracy[OURS], e.surest, e.error, e.raw_error) for e in part]
-        rows.append([name, *(f"{mean(list(each)):.1f}" for each in zip(*figures, strict=True))])
-    return markdown(head, rows)
-
-
-def held_back_table(found: dict[str, dict[str, float]]) -> str:
-    """AUROC of each basis on each dataset."""
-    bases = list(next(iter(found.values())))
-    rows = [[name, *(f"{each[b]:.3f}" for b in bases)] for name, each in found.items()]
-    means = [f"**{mean([each[b] for each in found.values()]):.3f}**" for b in bases]
-    return markdown(["", *bases], [*rows, ["**mean**", *means]])
-
-
-def report(
-    draws: list[Outcome], found: dict[str, dict[str, float]], encoders: list[str], quick: bool
-) -> str:
-    """All tables, from the outcomes of single draws."""
-    scope = f" Quick: at most {QUICK:,} documents, one draw." if quick else ""
-    gains = [each.accuracy[OURS] - each.accuracy[PAPER] for each in draws]
-    parts = [
-        "Accuracy in percent, means over the draws of a scenario; in brackets the number of "
-        f"scenarios. Of {len(draws)} single draws, ours is more than 0.5 below the paper's in "
-        f"{sum(gain < -0.5 for gain in gains)}, the worst by {-min(gains):.1f}.{scope}"
-    ]
-    outcomes = over_draws(draws)
-    for encoder in encoders:
-        own = [each for each in outcomes if each.encoder == encoder]
-        parts += [f"### Accuracy with `{encoder}`", accuracy_table(own)]
-        parts += [f"### Confidence with `{encoder}`", confidence_table(own)]
-    if len(encoders) > 1:
-        parts += ["### Accuracy with all encoders", accuracy_table(outcomes)]
-        parts += ["### Confidence with all encoders", confidence_table(outcomes)]
-    parts += ["### A label without a name: AUROC of finding its documents", held_back_table(found)]
+def safety_table(rows: list[Row]) -> str:
+    """How far each variant of the default is below the simple methods, with the names."""
+    parts = []
+    for method in (DEFAULT, WORDS):
+        gaps = [
+            (
+                row["accuracy"][method] - max(row["accuracy"][NEAREST], row["accuracy"][PAPER]),
+                row["accuracy"][method] - row["accuracy"][PAPER],
+                f"{row['group']}, {row['name']}, `{row['encoder']}`",
+            )
+            for row in rows
+        ]
+        worst = min(gaps)
+        below = sorted(gap for gap in gaps if gap[0] < -3.0 or gap[1] < -1.0)
+        lines = [
+            f"**{method}**: {len(gaps)} scenarios; worst {worst[0]:+.1f} against the better of "
+            f"nearest label and paper's ({worst[2]}); more than 3 below it: "
+            f"{sum(gap[0] < -3.0 for gap in gaps)}; more than 1 below the paper's: "
+            f"{sum(gap[1] < -1.0 for gap in gaps)}."
+        ]
+        if below:
+            table = [[name, f"{best:+.1f}", f"{paper:+.1f}"] for best, paper, name in below]
+            head = ["scenario", "to the better of both", "to the paper's"]
+            lines.append(markdown(head, table))
+        parts += lines
     return "\n\n".join(parts)
 
 
+def calibration_table(rows: list[Row]) -> str:
+    """Expected calibration error of the default with words, by group and on each dataset."""
+    datasets = {
+        f"{row['name']}, `{row['encoder']}`": [row] for row in rows if row["group"] == AS_IS
+    }
+    table = [
+        [
+            name,
+            f"{mean([row['accuracy'][WORDS] for row in part]):.1f}",
+            f"{mean([row['confidence'] for row in part]):.1f}",
+            f"{mean([row['error'] for row in part]):.1f}",
+            f"{mean([row['noise'] for row in part]):.1f}",
+        ]
+        for name, part in (in_groups(rows) | datasets).items()
+    ]
+    return markdown(["", "accuracy", "mean confidence", "calibration error", "by chance"], table)
+
+
+def diagnosis_table(rows: list[Row]) -> str:
+    """Warnings against the truth, per draw."""
+
+    def is_bad(row: Row) -> bool:
+        accuracy = row["accuracy"][WORDS]
+        return bool(accuracy < 50.0 or accuracy < row["accuracy"][NEAREST] - 2.0)
+
+    table = []
+    alarms = {
+        "not trusted": [not row["trusted"] for row in rows],
+        "any warning": [bool(row["warnings"]) for row in rows],
+    }
+    for name, given in alarms.items():
+        found = Counter(zip(map(is_bad, rows), given, strict=True))
+        counts = [found[True, True], found[True, False], found[False, True], found[False, False]]
+        table.append([name, *map(str, counts)])
+    return markdown(["", "hits", "misses", "false alarms", "rightly silent"], table)
+
+
+def order_table(rows: list[Row]) -> str:
+    """Documents whose label depends on the order of the documents."""
+    ordered = [row for row in rows if row["order"]]
+    table = [
+        [
+            f"{row['name']} ({row['n_documents']:,}), `{row['encoder']}`",
+            *map(str, row["order"].values()),
+        ]
+        for row in ordered
+    ]
+    return markdown(["", *ordered[0]["order"]], table)
+
+
+def report(draws: list[Row], encoders: list[str], quick: bool) -> str:
+    """All tables."""
+    rows = over_draws(draws)
+    limit = f" Quick: at most {QUICK:,} documents and one draw." if quick else ""
+    parts = {
+        "Datasets": "Accuracy in percent: nearest label / paper's / default on vectors alone / "
+        f"default with words.{limit}\n\n{dataset_table(rows, encoders)}",
+        "Scenarios": f"Mean accuracy; in brackets the number of scenarios.\n\n{group_table(rows)}",
+        "Safety": safety_table(rows),
+        "Calibration": "Default with words; expected calibration error in 10 bins, in points. The "
+        "last column is what perfect confidences would have with as many documents.\n\n"
+        f"{calibration_table(rows)}",
+        "Diagnosis": "A result is bad if it is more than 2 points below the nearest label or its "
+        "accuracy is below 50 %. Default with words, counted per draw. Notes about texts and names "
+        f"are not included.\n\n{diagnosis_table(draws)}",
+        "Order of the documents": "Documents that get another label when sorted by class or when "
+        f"classes are interleaved.\n\n{order_table(rows)}",
+    }
+    return "\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items())
+
+
+# --- Sensitivity
+
+
+def variants() -> Iterator[tuple[str, Constants]]:
+    """Each constant halved and doubled; of shares of 0.7 and more, the distance from 1."""
+    yield "as it is", Constants()
+    for field in fields(Constants):
+        value = getattr(Constants(), field.name)
+        for factor in (0.5, 2.0):
+            near_one = isinstance(value, float) and 0.7 <= value < 1.0
+            other = 1.0 - (1.0 - value) * factor if near_one else type(value)(value * factor)
+            changed: dict[str, Any] = {field.name: round(other, 6)}
+            yield f"{field.name} = {other:g}", replace(Constants(), **changed)
+
+
+def sensitivity(scenarios: list[Scenario]) -> str:
+    """Accuracy of the default with words, with each constant changed."""
+    small = [scenario.at_most(QUICK) for scenario in scenarios]
+    simple = [
+        [percent(RIVALS[m](s.documents, s.anchors) == s.truth) for m in (NEAREST, PAPER)]
+        for s in small
+    ]
+    rows = []
+    for name, constants in variants():
+        found = [percent(refine_default(s, constants).predictions == s.truth) for s in small]
+        as_is = [a for a, s in zip(found, small, strict=True) if s.group == AS_IS]
+        gaps = [a - max(both) for a, both in zip(found, simple, strict=True)]
+        to_paper = [a - both[1] for a, both in zip(found, simple, strict=True)]
+        figures = [f"{mean(found):.2f}", f"{mean(as_is):.2f}", f"{min(gaps):+.1f}"]
+        rows.append([name, *figures, str(sum(gap < -1.0 for gap in to_paper))])
+        print(rows[-1], file=sys.stderr, flush=True)
+    head = ["", "mean", "datasets as they are", "worst, to the better of nearest and paper's"]
+    intro = f"{len(small)} scenarios of at most {QUICK:,} documents, default with words."
+    return f"{intro}\n\n{markdown([*head, 'more than 1 below the paper’s'], rows)}"
+
+
+def reduced(scenarios: Iterator[Scenario]) -> list[Scenario]:
+    """The first draw of some of the scenarios."""
+    return [
+        each
+        for each in scenarios
+        if each.draw == 0
+        and each.group not in (MANY, "one misleading name", "300 documents", "1,000 documents")
+        and not each.group.startswith("100 documents over")
+        and (each.group != "other phrasings" or each.name.endswith("set 1"))
+    ]
+
+
+# --- Command line
+
+
+def write_part(page: Path, name: str, text: str) -> None:
+    """Replace the text between ``<!-- name:begin -->`` and ``<!-- name:end -->``."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        raise SystemExit(f"{page} must contain {begin} and {end}.")
+    with atomic_file(page) as file:
+        file.write(f"{before}{begin}\n{text}\n{end}{after}".encode())
+
+
+def with_changes(changes: Sequence[str]) -> Constants:
+    """The constants with some values replaced, given as NAME=VALUE."""
+    changed: dict[str, Any] = {}
+    for change in changes:
+        name, _, value = change.partition("=")
+        if name not in {field.name for field in fields(Constants)}:
+            raise SystemExit(f"{name!r} is not a constant of the default method.")
+        changed[name] = type(getattr(Constants(), name))(value)
+    return replace(Constants(), **changed)
+
+
+def cached_encoder(name: str, cache: str | None) -> Encoder:
+    """An encoder by name, with a cache for each of its parts."""
+    encoder = load_encoder(name)
+    if not isinstance(encoder, Encoder):
+        raise SystemExit(f"{name} does not encode single texts; choose another encoder.")
+    if cache is None:
+        return encoder
+    if isinstance(encoder, JoinedEncoder):
+        return encoder.cached(cache)
+    return CachedEncoder(encoder, cache)
+
+
 def main() -> None:
-    """Measure, print, and write the report where asked."""
+    """Measure all scenarios and print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     default = os.environ.get("ULR_DATA")
     parser.add_argument("--data", default=default, required=default is None, type=Path)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
-    parser.add_argument("--cache", help="folder to keep vectors in")
+    parser.add_argument("--cache", help="folder for the vectors")
+    parser.add_argument("--results", type=Path, help="JSON Lines file of measurements")
     parser.add_argument("--quick", action="store_true", help="few documents, one draw")
-    parser.add_argument("--write", type=Path, help="Markdown page whose scenarios are replaced")
+    parser.add_argument("--constants", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--sensitivity", action="store_true", help="change each constant")
+    parser.add_argument("--write", type=Path, help="Markdown page whose tables are replaced")
     options = parser.parse_args()
-    outcomes: list[Outcome] = []
-    found: dict[str, dict[str, float]] = {}
-    encoders = options.encoder or ["static"]
-    with threadpool_limits(1):  # so that the rivals' sums do not depend on the machine's cores
+    encoders, part, rows = options.encoder or ["static"], "scenarios", []
+    results = Results(options.results, with_changes(options.constants))
+    chosen: list[Scenario] = []
+    with threadpool_limits(1):  # sums then do not depend on the number of cores
         for name in encoders:
-            encoder = load_encoder(name)
-            if not isinstance(encoder, Encoder):
-                raise SystemExit(f"{name} gives no vectors of texts; use an encoder that does.")
-            if options.cache:
-                encoder = CachedEncoder(encoder, options.cache)
-            wholes = {
-                each.title: as_it_is(each, options.data, encoder) for each in DATASETS.values()
-            }
-            for scenario in scenarios(wholes, encoder, options.quick):
-                outcomes.append(measure(cut(scenario) if options.quick else scenario, name))
-                told = f"{name}: {scenario.group}, {scenario.name}"
-                print(told, file=sys.stderr, flush=True)
-            for dataset, (whole, _) in wholes.items():
-                found[f"{dataset}, {name}"] = held_back(cut(whole) if options.quick else whole)
-    text = report(outcomes, found, encoders, options.quick)
+            encoder = cached_encoder(name, options.cache)
+            scenarios = all_scenarios(options.data, encoder, options.quick)
+            if options.sensitivity:
+                chosen += reduced(scenarios)
+                continue
+            for scenario in scenarios:
+                used = scenario.at_most(QUICK) if options.quick else scenario
+                rows.append(results.get(name, used))
+                print(f"{name}: {scenario.group}, {scenario.name}", file=sys.stderr, flush=True)
+        if options.sensitivity:
+            part, text = "sensitivity", sensitivity(chosen)
+        else:
+            text = report(rows, encoders, options.quick)
     print(text)
     if options.write:
-        from ulr.experiments.pages import replace_part
-
-        replace_part(options.write, "scenarios", text)
+        write_part(options.write, part, text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,144 @@
+"""Mutation tests of the refinement: applies each change below and expects a test to fail.
+
+    python tests/mutants.py [NAME …]
+
+Every mutant is a copy of the package with one line changed. A mutant that no test notices is a gap
+in the tests; the script lists it and exits with 1.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "ulr"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file; `old` occurs in it exactly once."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+def _constant(name: str, old: str, new: str) -> Mutant:
+    line = f"    {name}: float = {old}\n"
+    return Mutant(name, "discriminant.py", line, f"    {name}: float = {new}\n")
+
+
+MUTANTS = [
+    Mutant("centring", "centred.py", "LEAST_SHARE = 0.3", "LEAST_SHARE = 1.0"),
+    Mutant("similar vectors not centred", "centred.py", "MOST_REST = 0.45", "MOST_REST = 9.0"),
+    _constant("held", "0.3", "0.0"),
+    _constant("examples", "5.0", "50.0"),
+    _constant("first_anchor_weight", "0.7", "0.5"),
+    _constant("last_anchor_weight", "0.3", "0.5"),
+    _constant("few_documents", "20.0", "0.0"),
+    _constant("least_fit", "0.85", "0.0"),
+    _constant("sharpness", "3.0", "6.0"),
+    _constant("size_share", "0.05", "0.5"),
+    _constant("size_count", "5.0", "40.0"),
+    _constant("skewed", "0.95", "0.5"),
+    _constant("shrink", "0.3", "0.1"),
+    _constant("tie", "1.0", "0.0"),
+    _constant("temper", "0.5", "1.0"),
+    _constant("lead", "2.0", "4.0"),
+    _constant("agreement_lead", "0.35", "0.0"),
+    _constant("cluster_share", "0.25", "0.0"),
+    _constant("guard_low", "0.7", "0.0"),
+    Mutant("fewer cluster passes", "discriminant.py", "cluster_passes: int = 8", "cluster_passes: int = 4"),
+    Mutant("fewer Gaussian passes", "discriminant.py", "gaussian_passes: int = 4", "gaussian_passes: int = 1"),
+    Mutant("smaller fit sample", "discriminant.py", "int | None = 200_000", "int | None = 20_000"),
+    Mutant("no leave-one-out", "clusters.py", "others = sizes - shares", "others = sizes - 0 * shares"),
+    Mutant("document in its own product", "clusters.py", "factor * (products - shares)", "factor * products"),
+    Mutant("held documents move", "clusters.py", "shares[state[\"nearest\"][held], held] = 1.0", "pass"),
+    Mutant("unit cluster means", "clusters.py", "means = self.sums / (np.maximum(self.sizes, 1e-3) * self.mean_length)[:, None]", "means = unit_rows(self.sums)"),
+    Mutant("no size prior in clusters", "clusters.py", "scores += self.log_sizes.astype(np.float32)[:, None]", "pass"),
+    Mutant("known labels not fixed", "gaussians.py", "shares[block.known[known], known] = 1.0", "pass"),
+    Mutant("means not tied", "discriminant.py", "sums = clusters.sums + strength * tied", "sums = clusters.sums + strength * clusters.sums"),
+    Mutant("no expected means", "discriminant.py", " + c.few_documents * self._expected", ""),
+    Mutant("few documents refined", "discriminant.py", "_FEWEST_PER_LABEL = 3", "_FEWEST_PER_LABEL = 0"),
+    Mutant("excluded documents in the words", "words.py", "used = np.flatnonzero(codes != EXCLUDED)", "used = np.arange(len(codes))"),
+    Mutant("covariance not shrunk", "gaussians.py", "    covariance *= 1 - shrink\n", ""),
+    Mutant("Gaussian offsets", "gaussians.py", "return weights, -0.5 *", "return weights, -0.25 *"),
+    Mutant("no Miller-Madow correction", "discriminant.py", "entropy += (len(shares) - 1)", "entropy += 0 * (len(shares) - 1)"),
+    Mutant("first rows as sample", "discriminant.py", "others = draw.permutation(used[blocks.known[used] < 0])", "others = (used[blocks.known[used] < 0])"),
+    Mutant("known documents left out of the sample", "discriminant.py", "[: most // 2]", "[:0]"),
+    Mutant("no guard", "discriminant.py", "rule = self._combine(clusters, gaussians, guard)", "pass"),
+    Mutant("clusters never stop", "discriminant.py", "self._blocks.states = before\n                break", "pass"),
+    Mutant("worst half of the labels", "anchor_fit.py", "[::-1]\n", "\n"),
+    Mutant("tiny labels count", "anchor_fit.py", "0.1 * self.counts.sum()", "0.0 * self.counts.sum()"),
+    Mutant("words see their own document", "words.py", "naive_bayes(total - own, overall)", "naive_bayes(total, overall)"),
+    Mutant("less smoothing of words", "words.py", "_SMOOTHING = 0.3", "_SMOOTHING = 0.01"),
+    Mutant("rare words used", "words.py", "_FEWEST_DOCUMENTS = 2", "_FEWEST_DOCUMENTS = 1"),
+    Mutant("no sublinear counts", "words.py", "(1.0 + np.log(counts.data[kept]))", "counts.data[kept]"),
+    Mutant("words taught once", "words.py", "totals = label_totals(weights, both)", "totals = label_totals(weights, posterior)"),
+    Mutant("words ignore known labels", "words.py", "posterior[known, codes[known]] = 1.0", "pass"),
+    Mutant("biased draw in calibration", "calibration.py", "rows = np.sort(np.random.default_rng(random_state).permutation(usable)[:_SAMPLE])", "rows = usable[:_SAMPLE]"),
+    Mutant("known documents agree", "calibration.py", "free = codes == UNKNOWN\n        return", "free = codes >= -1\n        return"),
+    Mutant("own vote among neighbours", "calibration.py", "similarity[np.arange(len(rows)), rows] = -np.inf", "pass"),
+    Mutant("no random rotation", "calibration.py", "documents = dct(self.documents * signs.astype(np.float32), norm=\"ortho\")", "documents = self.documents"),
+    Mutant("calibration constant", "methods.py", "CalibrationWeights(0.4, 0.4, 0.4, -1.05)", "CalibrationWeights(0.4, 0.4, 0.4, 2.0)"),
+    Mutant("anchor weight of the paper", "distances.py", "anchor_weight: float = 0.5", "anchor_weight: float = 0.4"),
+    Mutant("empty cluster", "distances.py", 'empty_cluster: EmptyCluster = "mean"', 'empty_cluster: EmptyCluster = "previous"'),
+    Mutant("known weight of the paper", "paper.py", "known_weight: float = 0.5", "known_weight: float = 0.4"),
+    Mutant("bound too loose", "paper.py", "lead = state[\"lead\"] - fall", "lead = state[\"lead\"] - 0.2 * fall"),
+    Mutant("bound without the shift", "paper.py", "fall = self.shift.astype(np.float32)[labels]", "fall = 0 * self.shift.astype(np.float32)[labels]"),
+    Mutant("last iteration", "paper.py", 'if keep == "last" or objective', 'if keep == "lowest" or objective'),
+    Mutant("no exact scores", "rule.py", "doubtful = np.flatnonzero(~(lead > 0.0))", "doubtful = np.flatnonzero(lead < -9e9)"),
+    Mutant("Jensen-Shannon bound", "jensen_shannon.py", "state[\"lower\"] - self.movement", "state[\"lower\"] + self.movement"),
+    Mutant("overturned by size alone", "diagnosis.py", "kept < _LEAST_KEPT and not", "not"),
+    Mutant("always trusted", "diagnosis.py", "_LEAST_FIT = 0.85", "_LEAST_FIT = 0.0"),
+    Mutant("summaries lose a block", "blocks.py", "total = summary if total is None else total + summary", "total = summary"),
+]  # fmt: skip
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the tests pass with the change."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        package = Path(folder) / "ulr"
+        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        file = package / "refinement" / mutant.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            raise SystemExit(
+                f"{mutant.name}: {mutant.file} has {text.count(mutant.old)} × {mutant.old!r}"
+            )
+        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        tests = ["-x", "-q", "-p", "no:cacheprovider", "tests/refinement"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *tests],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": folder, "OPENBLAS_NUM_THREADS": "1"},
+            capture_output=True,
+            check=False,
+        )
+        return done.returncode == 0
+
+
+def main() -> None:
+    """Run all mutants, or those that are named, two at a time."""
+    chosen = [each for each in MUTANTS if not sys.argv[1:] or each.name in sys.argv[1:]]
+    with ThreadPoolExecutor(2) as pool:
+        results = pool.map(survives, chosen)
+        survivors = []
+        for mutant, survived in zip(chosen, results, strict=True):
+            print(f"{'SURVIVED' if survived else 'killed':9} {mutant.name}", flush=True)
+            if survived:
+                survivors.append(mutant.name)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were killed.")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()
