@@ -1,12 +1,21 @@
-"""Output appears whole or not at all, with and without files that have no name."""
+"""Atomic writes, with and without files that have no name."""
 
+import io
 import os
 import stat
 
 import pytest
 
-from ulr.errors import ModelError, TableError
-from ulr.files import refuse_existing, scratch_file, sha256, whole_file, whole_folder
+from ulr.errors import InputError, TableError
+from ulr.files import (
+    FileIdentity,
+    atomic_file,
+    atomic_folder,
+    refuse_existing,
+    sha256,
+    temporary_copy,
+    user_cache,
+)
 
 
 @pytest.fixture(params=["unnamed", "named"])
@@ -24,7 +33,7 @@ def names(folder):
 @pytest.mark.usefixtures("system")
 def test_file_appears_when_the_block_ends(tmp_path):
     path = tmp_path / "out.csv"
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(b"whole")
         assert not path.exists()
     assert path.read_bytes() == b"whole"
@@ -35,7 +44,7 @@ def test_file_appears_when_the_block_ends(tmp_path):
 def test_error_leaves_the_older_file_and_nothing_else(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"older")
-    with pytest.raises(TypeError, match="bytes-like"), whole_file(path) as file:
+    with pytest.raises(TypeError, match="bytes-like"), atomic_file(path) as file:
         file.writelines([b"half", "no bytes"])
     assert path.read_bytes() == b"older"
     assert names(tmp_path) == ["out.csv"]
@@ -45,7 +54,7 @@ def test_error_leaves_the_older_file_and_nothing_else(tmp_path):
 def test_older_file_is_replaced_in_one_step(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"older")
-    with whole_file(path) as file, path.open("rb") as reader:
+    with atomic_file(path) as file, path.open("rb") as reader:
         file.write(b"newer")
         assert reader.read() == b"older"
     assert path.read_bytes() == b"newer"
@@ -55,22 +64,53 @@ def test_older_file_is_replaced_in_one_step(tmp_path):
 def test_file_has_the_permissions_of_any_new_file(tmp_path):
     plain, whole = tmp_path / "plain", tmp_path / "whole"
     plain.touch()
-    with whole_file(whole):
+    with atomic_file(whole):
         pass
     assert stat.S_IMODE(whole.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
-def test_file_in_the_current_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with whole_file(tmp_path.relative_to(tmp_path) / "out.csv") as file:
-        file.write(b"here")
-    assert (tmp_path / "out.csv").read_bytes() == b"here"
+@pytest.mark.usefixtures("system")
+def test_permissions_of_a_replaced_file_are_kept(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_bytes(b"older")
+    path.chmod(0o640)
+    with atomic_file(path) as file:
+        file.write(b"newer")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.usefixtures("system")
+def test_a_symbolic_link_stays_a_link_to_the_written_file(tmp_path):
+    target, link = tmp_path / "folder" / "target.csv", tmp_path / "link.csv"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for content in (b"first", b"second"):
+        with atomic_file(link) as file:
+            file.write(content)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+    assert names(tmp_path) == ["folder", "link.csv"]
+
+
+@pytest.mark.usefixtures("system")
+@pytest.mark.parametrize("older", [None, b"older"])
+def test_a_file_written_by_another_process_meanwhile_is_kept(tmp_path, older):
+    path = tmp_path / "out.csv"
+    if older is not None:
+        path.write_bytes(older)
+    with (
+        pytest.raises(InputError, match="was written by another process meanwhile"),
+        atomic_file(path),
+    ):
+        path.write_bytes(b"of another process")
+    assert path.read_bytes() == b"of another process"
+    assert names(tmp_path) == ["out.csv"]
 
 
 def test_folder_replaces_the_older_one_whole(tmp_path):
     path = tmp_path / "model"
     for content in ("first", "second"):
-        with whole_folder(path) as partial:
+        with atomic_folder(path) as partial:
             (partial / content).touch()
         assert names(path) == [content]
     assert names(tmp_path) == ["model"]
@@ -80,17 +120,15 @@ def test_error_leaves_the_older_folder_and_nothing_else(tmp_path):
     path = tmp_path / "model"
     path.mkdir()
     (path / "older").touch()
-    with pytest.raises(FileNotFoundError, match="no-folder"), whole_folder(path) as partial:
+    with pytest.raises(FileNotFoundError, match="no-folder"), atomic_folder(path) as partial:
         [(partial / name).touch() for name in ("half", "no-folder/rest")]
     assert names(path) == ["older"]
     assert names(tmp_path) == ["model"]
 
 
-def test_scratch_file_is_read_by_its_path_and_gone_afterwards(tmp_path, system, monkeypatch):
+def test_temporary_copy_is_read_by_its_path_and_deleted_afterwards(tmp_path, system, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with scratch_file() as (file, path):
-        file.write(b"kept")
-        file.flush()
+    with temporary_copy(io.BytesIO(b"kept")) as path:
         assert [path.read_bytes(), path.read_bytes()] == [b"kept", b"kept"]
         assert len(names(tmp_path)) == (system == "named")
     assert names(tmp_path) == []
@@ -109,6 +147,24 @@ def test_existing_path_is_refused_unless_forced(tmp_path):
         refuse_existing(path, False, TableError, "--force")
 
 
-def test_missing_folder_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"there is no folder .*missing to write model into\.$"):
-        refuse_existing(tmp_path / "missing" / "model", True, ModelError, "--force")
+def test_a_file_is_recognised_by_size_time_and_content(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    identity = FileIdentity.of(path)
+    assert identity.matches(path)
+    os.utime(path, (1, 1))
+    assert identity.matches(path)
+    path.write_bytes(b"c0ntent")
+    os.utime(path, (2, 2))
+    assert not identity.matches(path)
+    path.write_bytes(b"longer content")
+    assert not identity.matches(path)
+
+
+def test_the_cache_folder_follows_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert user_cache("vectors") == tmp_path / "ulr" / "vectors"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_cache("vectors") == tmp_path / ".cache" / "ulr" / "vectors"
+    assert names(tmp_path) == []

@@ -1,27 +1,24 @@
-"""Labels from every source, the order they come in, and the line that every error names."""
+"""Labels from every source, in the order given; errors name the line or the entry."""
 
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ulr.errors import LabelError
 from ulr.labels import (
+    NAMED_LISTS,
     Label,
-    LabelSet,
     as_label_set,
-    entries_with_places,
     extra_labels,
-    in_template,
     is_label_file,
     labels_from_argument,
+    list_entries,
     parse_labels,
     read_labels,
 )
-from ulr.named_labels import named_list
 
 NAMES = ["world", "sports", "science and technology"]
 PHRASES = {"world": "world news", "sports": ["sport", "football"], "business": None}
@@ -49,20 +46,6 @@ def test_mapping_gives_one_phrase_several_or_the_name():
     assert tuple(as_label_set(PHRASES)) == AS_LABELS
 
 
-@pytest.mark.parametrize("kind", [tuple, iter, np.array, lambda names: dict.fromkeys(names)])
-def test_any_ordered_collection_of_names_is_a_list(kind):
-    assert as_label_set(kind(NAMES)) == as_label_set(NAMES)
-
-
-def test_label_set_is_taken_as_it_is():
-    labels = as_label_set(NAMES)
-    assert as_label_set(labels) is labels
-
-
-def test_path_is_read(tmp_path):
-    assert as_label_set(write(tmp_path, "a.txt", "b\na\n")).names == ("b", "a")
-
-
 @settings(deadline=None)
 @given(
     st.lists(
@@ -76,10 +59,6 @@ def test_order_is_kept_by_every_source(names):
     assert as_label_set(dict.fromkeys(names)) == expected
     assert parse_labels(", ".join(names)) == expected
     assert expected.names == tuple(names)
-
-
-def test_white_space_around_and_inside_names_is_one_space():
-    assert as_label_set(["  science \n and\ttechnology ", "b"]).names[0] == "science and technology"
 
 
 def test_line_of_labels_may_hold_phrases():
@@ -111,18 +90,6 @@ def test_every_kind_of_file_gives_the_same_labels(tmp_path, name):
     assert read_labels(write(tmp_path, name, FILES[name])).labels == AS_LABELS
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.txt", "zebra\napple\n#hashtag"),
-        ("a.json", '["zebra", "apple", "#hashtag"]'),
-        ("a.yaml", "- zebra\n- apple\n- '#hashtag'"),
-    ],
-)
-def test_list_in_a_file_keeps_its_order(tmp_path, name, content):
-    assert read_labels(write(tmp_path, name, content)).names == ("zebra", "apple", "#hashtag")
-
-
 def test_yaml_words_and_numbers_stay_the_text_they_are_written_as(tmp_path):
     words = ("no", "yes", "null", "1", "1.50", "2020-01-01", "0x1F")
     as_list = write(tmp_path, "list.yaml", "".join(f"- {word}\n" for word in words))
@@ -132,18 +99,17 @@ def test_yaml_words_and_numbers_stay_the_text_they_are_written_as(tmp_path):
     assert read_labels(as_mapping).labels[0].phrases == ("on no",)
 
 
-def test_characters_beyond_ascii_survive_written_or_escaped(tmp_path):
-    names = ("déjà vu", "日本", "😀/☃")
-    escaped = r'["d\u00e9j\u00e0 vu", "\u65e5\u672c", "\ud83d\ude00\/\u2603"]'
-    assert read_labels(write(tmp_path, "a.json", escaped)).names == names
-    assert read_labels(write(tmp_path, "b.json", str(list(names)).replace("'", '"'))).names == names
-    assert read_labels(write(tmp_path, "c.yaml", "\n".join(f"- {n}" for n in names))).names == names
-    assert read_labels(write(tmp_path, "d.txt", "\n".join(names))).names == names
-
-
-@pytest.mark.parametrize("content", ['{"a"\n:\n"x", "b": "y"}', '["a", "b\x7f"]'])
-def test_json_that_is_no_yaml_is_still_json(tmp_path, content):
-    assert len(read_labels(write(tmp_path, "a.json", content))) == 2
+@pytest.mark.parametrize(
+    "content",
+    [
+        "label,phrases\nworld,world news\nsports,sport; football\nbusiness,\n",
+        'Name;Phrases\nworld;world news\nsports;"sport; football"\nbusiness;\n',
+        "id\tphrases\tlabel\n1\tworld news\tworld\n2\tsport;football\tsports\n3\t\tbusiness",
+    ],
+)
+def test_a_table_of_labels_is_read(tmp_path, content):
+    assert read_labels(write(tmp_path, "labels.csv", content)).labels == AS_LABELS
+    assert labels_from_argument(str(tmp_path / "labels.csv")).labels == AS_LABELS
 
 
 @pytest.mark.parametrize(
@@ -152,18 +118,14 @@ def test_json_that_is_no_yaml_is_still_json(tmp_path, content):
         ("world, sports", "labels must be a list of names or a mapping; got the text 'world, spor"),
         (5, "labels must be a list of names or a mapping; got int."),
         (["a", "b", "a"], "label 3: label 'a' is already given at label 1."),
-        (["a", " a "], "label 2: label 'a' is already given at label 1."),
         (["a", " "], "label 2: a name is empty."),
-        (["a", None], "label 2: a name must be a text; got None."),
         (["a", "half \ud83d"], "label 2: a name holds half a character, 'half \\ud83d'"),
         ({"a": "x", "b": ["y", "x"]}, "labels entry 2: phrase 'x' of label 'b' is already given"),
-        ({"a": "x", "b": ["y", "y"]}, "is already given for label 'b' at labels entry 2."),
         ({"a": "x", "b": ["y", ""]}, "labels entry 2: a phrase of 'b' is empty."),
         ({"a": "x", "b": ["y", 5]}, "labels entry 2: a phrase of 'b' must be a text; got 5."),
         ({"a": "x", "b": []}, "labels entry 2: label 'b' has no phrases."),
         ({"a": 5, "b": "y"}, "labels entry 1: the phrases of label 'a' must be a text or a list"),
         (["a"], "at least 2 labels are needed; there is only one, 'a' (label 1)."),
-        ([], "at least 2 labels are needed; there is none."),
     ],
 )
 def test_labels_that_cannot_be_used_are_refused_by_place(given, message):
@@ -175,35 +137,49 @@ def test_labels_that_cannot_be_used_are_refused_by_place(given, message):
     ("name", "content", "message"),
     [
         ("a.txt", "a\n\n# c\na", "a.txt line 4: label 'a' is already given at a.txt line 1."),
-        ("a.txt", "a: x\nb: y; x", "a.txt line 2: phrase 'x' of label 'b' is already given for "),
         ("a.txt", "a\n: x", "a.txt line 2: a name is empty."),
-        ("a.txt", "a: x;\nb", "a.txt line 1: a phrase of 'a' is empty."),
         ("a.txt", "\na\n", "at least 2 labels are needed; a.txt has only one, 'a' (a.txt line 2)."),
         ("a.txt", "# a\n", "at least 2 labels are needed; a.txt has none."),
         ("a.txt", "caf\xe9\n".encode("latin-1"), "a.txt cannot be read as UTF-8 text: "),
-        ("a.json", '["a",\n"b",\n"a"]', "a.json line 3: label 'a' is already given at a.json line"),
-        ("a.json", '{"a": "x",\n"a": "y"}', "a.json line 2: label 'a' is already given at a.json"),
-        ("a.json", '{"a": "x",\n"b": "x"}', "a.json line 2: phrase 'x' of label 'b' is already gi"),
-        ("a.json", '["a",\n""]', "a.json line 2: a name is empty."),
-        ("a.json", '["a",\n5]', "a.json line 2: a name must be a text; got 5."),
-        ("a.json", '{"a": {"b": "c"}}', "a.json line 1: the phrases of label 'a' must be a text"),
-        ("a.json", '["a",\n"\\ud83d"]', "a.json line 2: a name holds half a character"),
+        ("a.json", '{"a": "x",\n"a": "y"}', "a.json entry 2: label 'a' is already given at a.json"),
+        ("a.json", '{"a": "x", "b": "x"}', "a.json entry 2: phrase 'x' of label 'b' is already"),
+        ("a.json", '{"a": {"b": "c"}}', "a.json entry 1: the phrases of label 'a' must be a text"),
         ("a.json", '["a",\n"b"', "a.json line 2 is not JSON: "),
-        ("a.json", '{"a"\n:"x", "a": "y"}', "a.json entry 2: label 'a' is already given at a.json"),
         ("a.json", '"a"', "a.json must hold a list of names or a mapping of names to phrases."),
-        ("a.yaml", "- a\n- b\n- a", "a.yaml line 3: label 'a' is already given at a.yaml line 1."),
-        ("a.yaml", "a: x\na: y", "a.yaml line 2: label 'a' is already given at a.yaml line 1."),
-        ("a.yaml", "a:\nb: y", "a.yaml line 1: a phrase of 'a' is empty."),
-        ("a.yaml", "a: x\nb: [y", "is not YAML: "),
+        ("a.yaml", "a: x\na: y", "a.yaml entry 2: label 'a' is already given at a.yaml entry 1."),
         ("a.yaml", "- a\n- b\n\t- c", "a.yaml line 3 is not YAML: "),
-        ("a.yaml", "- a\n- &b [*b]", "a.yaml line 2 is not YAML: found unconstructable recursive"),
+        ("a.yaml", "- a\n- &b [*b]", "a label file cannot use YAML aliases"),
         ("a.yaml", "", "a.yaml must hold a list of names or a mapping of names to phrases."),
-        ("a.yaml", "- a", "at least 2 labels are needed; a.yaml has only one, 'a' (a.yaml line 1)"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused_by_line(tmp_path, name, content, message):
     with pytest.raises(LabelError, match=re.escape(message)):
         read_labels(write(tmp_path, name, content))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", "[" * 100_000),
+        ("a.json", '{"a":' * 100_000),
+        *[("a.json", "[" * depth + "]" * depth) for depth in (100, 500, 900, 980)],
+        ("a.json", "[1" + "0" * 5000 + ", 2]"),
+        ("a.yaml", "[" * 400 + "]" * 400),
+        ("a.yaml", "a: " + "{b: " * 400),
+        ("a.yaml", "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n"),
+        ("a.txt", ("x" * 10**6 + "\n") * 2),
+        ("a.csv", "label,phrases\na,b,c\n"),
+        ("a.csv", "text\nsome words\n"),
+        ("a.csv", 'label\n"a\n'),
+        ("a.csv", ""),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_hostile_files_are_refused_in_one_short_sentence(tmp_path, name, content):
+    with pytest.raises(LabelError, match=r"a\.(json|yaml|txt|csv)") as refused:
+        read_labels(write(tmp_path, name, content))
+    assert len(str(refused.value)) < 300
+    assert "\n" not in str(refused.value)
 
 
 def test_missing_file_and_folder_are_named(tmp_path):
@@ -221,32 +197,11 @@ def test_template_wraps_every_phrase():
     ]
 
 
-def test_template_without_a_place_for_the_phrase_is_refused():
-    with pytest.raises(LabelError, match=r"a template must contain \{\} .*; got 'About'\."):
-        as_label_set(NAMES).phrases("About")
-
-
-def test_argument_is_a_file_by_its_ending_or_because_it_exists(tmp_path):
-    path = write(tmp_path, "desk", "b\na\n")
-    assert labels_from_argument(str(path)).names == ("b", "a")
-    with pytest.raises(LabelError, match=r"there is no label file desk\.json\."):
-        labels_from_argument("desk.json")
-
-
 def test_argument_that_is_no_file_holds_the_labels():
     assert labels_from_argument("world, sports").names == ("world", "sports")
+    assert labels_from_argument("world, sports,").names == ("world", "sports")
     with pytest.raises(LabelError, match=r"label 2: a name is empty\."):
-        labels_from_argument("world,")
-
-
-def test_argument_may_be_longer_than_any_file_name():
-    names = tuple(f"category number {i}" for i in range(500))
-    assert labels_from_argument(", ".join(names)).names == names
-
-
-def test_label_sets_are_equal_by_content_and_frozen():
-    assert as_label_set(NAMES) == as_label_set(list(NAMES))
-    assert hash(as_label_set(NAMES)) == hash(LabelSet(tuple(Label(n, (n,)) for n in NAMES)))
+        labels_from_argument("world,,sports")
 
 
 # Extra labels, lists of them, and lists in files
@@ -277,19 +232,17 @@ def test_an_extra_label_that_is_a_label_or_its_phrase_is_refused(tmp_path, given
         extra_labels(["math", given], OWN)
     with pytest.raises(LabelError, match=re.escape(f"a.txt line 3: {message}")):
         extra_labels(write(tmp_path, "a.txt", f"math\n\n{given}\n"), OWN)
-    with pytest.raises(LabelError, match=re.escape(f"a.json line 2: {message}")):
+    with pytest.raises(LabelError, match=re.escape(f"a.json entry 2: {message}")):
         extra_labels(write(tmp_path, "a.json", f'["math",\n"{given}"]'), OWN)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["math", "b", " math"], "extra label 3: extra label 'math' is already given at extra lab"),
+        (["math", "b", " math"], "extra label 3: extra label 'math' is also given at extra lab"),
         (["math", " "], "extra label 2: a name is empty."),
-        (["math", 5], "extra label 2: a name must be a text; got 5."),
         ([], "there are no extra labels; name at least one."),
         ("math, physics", "extra labels must be a list of names; got 'math, physics'."),
-        (5, "extra labels must be a list of names; got 5."),
     ],
 )
 def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
@@ -297,33 +250,16 @@ def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
         extra_labels(given, OWN)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt", "math\nmath", "a.txt line 2: extra label 'math' is already given at a.txt line"),
-        ("a.txt", "# none\n", "there are no extra labels; name at least one."),
-        ("a.yaml", "- math\n- [a, b]", "a.yaml line 2: a name must be a text; got ['a', 'b']."),
-        ("a.yaml", "math: numbers", "a.yaml must hold a list; it holds a mapping."),
-        ("a.json", "5", "a.json must hold a list of names or a mapping"),
-    ],
-)
-def test_files_of_extra_labels_are_refused_by_line(tmp_path, name, content, message):
-    with pytest.raises(LabelError, match=re.escape(message)):
-        extra_labels(write(tmp_path, name, content), OWN)
-
-
-def test_entries_of_a_file_come_with_their_lines(tmp_path):
+def test_entries_of_a_file_have_places(tmp_path):
     expected = [("a.txt line 2", "one; two"), ("a.txt line 4", " three:  four")]
-    assert entries_with_places(write(tmp_path, "a.txt", "\none; two\n#\n three:  four")) == expected
+    assert list_entries(write(tmp_path, "a.txt", "\none; two\n#\n three:  four")) == expected
     in_json = write(tmp_path, "a.json", '[["one", "two"],\n\n"three"]')
-    assert entries_with_places(in_json) == [
-        ("a.json line 1", ["one", "two"]),
-        ("a.json line 3", "three"),
-    ]
+    expected = [("a.json entry 1", ["one", "two"]), ("a.json entry 2", "three")]
+    assert list_entries(in_json) == expected
     in_yaml = write(tmp_path, "a.yml", "- no\n- - 1\n  - 2\n")
-    assert entries_with_places(in_yaml) == [("a.yml line 1", "no"), ("a.yml line 2", ["1", "2"])]
+    assert list_entries(in_yaml) == [("a.yml entry 1", "no"), ("a.yml entry 2", ["1", "2"])]
     with pytest.raises(LabelError, match=r"there is no label file .*none\.txt\."):
-        entries_with_places(tmp_path / "none.txt")
+        list_entries(tmp_path / "none.txt")
 
 
 def test_an_argument_is_a_file_by_ending_or_existence(tmp_path):
@@ -335,18 +271,8 @@ def test_an_argument_is_a_file_by_ending_or_existence(tmp_path):
     assert not is_label_file(", ".join(f"category number {i}" for i in range(500)))
 
 
-def test_a_phrase_inside_a_template():
-    assert in_template("tea", None) == "tea"
-    assert in_template("tea", "On {} and {}") == "On tea and tea"
-    assert in_template("{}", "On {}") == "On {}"
-    with pytest.raises(LabelError, match=r"a template must contain \{\} .*; got 'On'\."):
-        in_template("tea", "On")
-
-
 def test_the_named_list_is_the_30_sites_in_the_order_of_the_paper():
-    sites = named_list("stackexchange")
+    sites = NAMED_LISTS["stackexchange"]
     assert (len(sites), len(set(sites))) == (30, 30)
     assert (sites[0], sites[-1]) == ("math", "academia")
     assert extra_labels(sites, OWN) == sites
-    with pytest.raises(LabelError, match=r"must be one of stackexchange; got 'stackoverflow'\."):
-        named_list("stackoverflow")

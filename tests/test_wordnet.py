@@ -1,4 +1,4 @@
-"""Definitions out of a WordNet database: the right sense of the right form, or none."""
+"""Definitions from a WordNet database: the first sense of the right base form, or none."""
 
 import re
 from pathlib import Path
@@ -89,33 +89,18 @@ def wordnet(folder):
     [
         ("sport", SPORT),
         ("Sport", SPORT),
-        ("  SPORT\n", SPORT),
-        ("technology", TECHNOLOGY),
         ("engineering", TECHNOLOGY),
         ("business", BUSINESS),
         ("box", 'a container (as in "box of matches")'),
         ("café", "a place for coffee"),
+        ("run", "a score in a game"),  # nouns come first
+        ("fast", "with speed"),
+        ("merry go round", "a machine to ride on"),
+        ("wild-life", "animals that are not tame"),
     ],
 )
 def test_definition_is_the_first_sense_without_its_examples(wordnet, phrase, definition):
     assert wordnet.definition(phrase) == definition
-
-
-def test_every_entry_is_found(wordnet):
-    entries = {}
-    for synsets in (NOUNS, VERBS, ADJECTIVES, ADVERBS):
-        for lemmas, gloss in synsets:
-            for lemma in lemmas:
-                entries.setdefault(lemma, gloss)
-    del entries["stocks"], entries["sports"]  # taken for forms of other words
-    for lemma, gloss in entries.items():
-        assert gloss.startswith(wordnet.definition(lemma)), lemma
-
-
-def test_nouns_come_before_verbs(wordnet):
-    assert wordnet.definition("run") == "a score in a game"
-    assert wordnet.definition("study") == "learn by reading"
-    assert wordnet.definition("fast") == "with speed"
 
 
 @pytest.mark.parametrize(
@@ -123,26 +108,17 @@ def test_nouns_come_before_verbs(wordnet):
     [
         ("sports", SPORT),
         ("sciences", SCIENCE),
-        ("boxes", 'a container (as in "box of matches")'),
         ("glasses", "a brittle solid"),
         ("technologies", TECHNOLOGY),
         ("mice", "a small rodent"),
         ("ran", "move fast on foot"),
         ("studying", "learn by reading"),
         ("studies", "learn by reading"),
-        ("studied", None),
         ("bigger", "large"),
-        ("biggest", None),
-        ("glas", None),
-        ("s", None),
     ],
 )
 def test_forms_are_brought_back_to_their_base(wordnet, phrase, definition):
     assert wordnet.definition(phrase) == definition
-
-
-def test_form_that_is_never_met_as_itself_is_a_form(wordnet):
-    assert wordnet.definition("stocks") == STOCK
 
 
 @pytest.mark.parametrize("phrase", ["real estate", "Real  Estates", "real-estate", "real_estate"])
@@ -150,24 +126,15 @@ def test_words_that_make_up_an_entry_are_one(wordnet, phrase):
     assert wordnet.definition(phrase) == REAL_ESTATE
 
 
-def test_hyphens_may_be_there_or_not(wordnet):
-    assert wordnet.definition("merry go round") == "a machine to ride on"
-    assert wordnet.definition("wild-life") == "animals that are not tame"
-
-
 @pytest.mark.parametrize(
     ("phrase", "definition"),
     [
         ("science and technology", f"{SCIENCE}; {TECHNOLOGY}"),
         ("science technology", f"{SCIENCE}; {TECHNOLOGY}"),
-        ("Science & Technology", f"{SCIENCE}; {TECHNOLOGY}"),
-        ("science/technology", f"{SCIENCE}; {TECHNOLOGY}"),
         ("business, finance (stocks)", f"{BUSINESS}; {FINANCE}; {STOCK}"),
         ("real estate business", f"{REAL_ESTATE}; {BUSINESS}"),
         ("the business of real estate", f"{BUSINESS}; {REAL_ESTATE}"),
         ("sport or science", f"{SPORT}; {SCIENCE}"),
-        ("sports, sport", SPORT),
-        ("quantum science", SCIENCE),
     ],
 )
 def test_other_phrases_are_taken_for_their_parts(wordnet, phrase, definition):
@@ -175,79 +142,30 @@ def test_other_phrases_are_taken_for_their_parts(wordnet, phrase, definition):
 
 
 @pytest.mark.parametrize("phrase", ["", " ", "xyzzy", "of the", "日本", "\ud83d", "&", "zzz", "!"])
-def test_what_is_not_known_has_no_definition(wordnet, phrase):
+def test_an_unknown_phrase_has_no_definition(wordnet, phrase):
     assert wordnet.definition(phrase) is None
 
 
-def test_exceptions_may_be_missing(folder):
-    (folder / "noun.exc").unlink()
-    wordnet = WordNet(folder)
-    assert wordnet.definition("mice") is None
-    assert wordnet.definition("sports") == SPORT
-
-
-def test_index_may_lack_its_last_line_end(folder):
-    index = folder / "index.noun"
-    index.write_bytes(index.read_bytes().rstrip())
-    assert WordNet(folder).definition("wildlife") == "animals that are not tame"
-
-
-@pytest.fixture
-def nowhere(monkeypatch, tmp_path):
-    """A machine without WordNet."""
-    for name in ("WNSEARCHDIR", "WNHOME", "NLTK_DATA"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("ulr.wordnet._PLACES", ())
-    monkeypatch.setattr("ulr.wordnet._NLTK_PLACES", ())
-    return monkeypatch
-
-
-def test_machine_without_wordnet_is_told_how_to_get_it(nowhere):
-    with pytest.raises(LabelError, match=r"WordNet is not installed; .*apt install wordnet-base"):
-        WordNet.find()
-    nowhere.setenv("WNSEARCHDIR", "no/such/folder")
-    with pytest.raises(LabelError, match=r"set the variable WNSEARCHDIR to the folder"):
-        WordNet.find()
-
-
-def test_variables_say_where_it_is(nowhere, folder):
-    nowhere.setenv("WNHOME", str(folder.parent))
-    assert WordNet.find().folder == folder
-    nowhere.delenv("WNHOME")
-    nowhere.setenv("WNSEARCHDIR", str(folder))
+def test_the_folder_may_be_set_in_the_environment(monkeypatch, folder):
+    monkeypatch.setenv("WNSEARCHDIR", str(folder))
     assert WordNet.find().folder == folder
 
 
-@pytest.mark.parametrize("variable", ["HOME", "NLTK_DATA"])
-def test_data_of_nltk_is_found(nowhere, folder, tmp_path, variable):
-    place = tmp_path / "nltk_data" / "corpora" / "wordnet"
-    place.parent.mkdir(parents=True)
-    folder.rename(place)
-    nowhere.setenv(variable, str(tmp_path if variable == "HOME" else tmp_path / "nltk_data"))
-    assert WordNet.find().folder == place
-
-
-def test_folder_that_lacks_files_is_refused(folder, tmp_path):
+def test_folder_without_its_files_is_refused(folder):
     (folder / "data.verb").unlink()
-    with pytest.raises(LabelError, match=r"dict is no WordNet database: it has no data\.verb;"):
+    with pytest.raises(LabelError, match=r"not a WordNet database: it has no data\.verb;"):
         WordNet.find(folder)
-    with pytest.raises(LabelError, match=r"it has no index\.noun, data\.noun, index\.verb"):
-        WordNet(tmp_path)
 
 
-def test_damaged_database_is_told(folder):
+def test_damaged_files_are_named(folder):
     index = folder / "index.noun"
     index.write_bytes(index.read_bytes().replace(b"science n 1 2 @ ~ 1 0", b"science n 1 ~"))
-    with pytest.raises(LabelError, match=r"index\.noun does not hold .* 'science'; .* again\."):
+    with pytest.raises(LabelError, match=r"index\.noun of WordNet is damaged"):
         WordNet(folder).definition("science")
     data = folder / "data.noun"
     data.write_bytes(data.read_bytes()[5:])
-    with pytest.raises(LabelError, match=r"data\.noun does not hold .* for 'sport'; .*damaged"):
+    with pytest.raises(LabelError, match=r"data\.noun of WordNet is damaged"):
         WordNet(folder).definition("sport")
-    data.write_bytes(b"")
-    with pytest.raises(LabelError, match=r"data\.noun of WordNet cannot be read: .*empty"):
-        WordNet(folder)
 
 
 def test_every_label_gets_the_definitions_of_its_phrases(wordnet):
@@ -260,7 +178,7 @@ def test_every_label_gets_the_definitions_of_its_phrases(wordnet):
     )
 
 
-def test_label_without_a_definition_keeps_its_phrases_and_is_told(wordnet):
+def test_label_without_a_definition_keeps_its_phrases_and_is_reported(wordnet):
     labels = as_label_set(["xyzzy", "sports", "日本"])
     expansion = expand_labels(labels, wordnet)
     assert expansion.without == ("xyzzy", "日本")
@@ -278,18 +196,6 @@ def test_definition_that_labels_would_share_is_given_to_none(wordnet):
     assert expansion.without == ("b",)
 
 
-def test_definition_that_is_a_phrase_already_is_not_added(wordnet):
-    labels = as_label_set({"a": [SPORT, "science"], "b": "sport"})
-    expansion = expand_labels(labels, wordnet)
-    assert SPORT not in expansion.labels.labels[1].phrases
-    assert expansion.without == ("b",)
-
-
-def test_phrases_of_one_label_that_mean_the_same_get_one_definition(wordnet):
-    labels = as_label_set({"a": ["sport", "sports"], "b": "science"})
-    assert expand_labels(labels, wordnet).labels.phrases()[0] == ["sport", "sports", SPORT]
-
-
 @pytest.fixture(scope="module")
 def installed():
     try:
@@ -304,8 +210,6 @@ def installed():
         ("sports", "physical exertion"),
         ("stocks", "corporation"),
         ("real estate", "houses"),
-        ("children", "young"),
-        ("business & finance", "enterprise.*; .*funds"),
         ("science and technology", "scientific.*; .*application"),
     ],
 )
@@ -313,10 +217,3 @@ def test_installed_wordnet_knows_usual_labels(installed, phrase, words):
     definition = installed.definition(phrase)
     assert re.search(words, definition)
     assert '"' not in definition
-
-
-def test_installed_wordnet_gives_every_entry_a_definition(installed):
-    lines = (installed.folder / "index.noun").read_bytes().splitlines()
-    lemmas = [line.split()[0].decode() for line in lines if not line.startswith(b" ")]
-    for lemma in lemmas[::997]:
-        assert installed.definition(lemma.replace("_", " ")), lemma

@@ -1,11 +1,13 @@
-"""Labels: the names that come out, and the phrases that are encoded for each.
+"""Labels: the names that are predicted, and the phrases that are encoded for each.
 
-Read from a list, a mapping, a line of text or a file. Every error names the line or the place
-in the list. Encoding the phrases is the classifier's.
+Read from a list, a mapping, a line of text or a file. Every error names the line or the place in the
+list.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +18,20 @@ import yaml
 
 from ulr.errors import LabelError
 
-_FILE_ENDINGS = (".txt", ".json", ".yaml", ".yml")
+_TEXT_ENDINGS = (".txt", ".json", ".yaml", ".yml", ".csv", ".tsv")
+_SHOWN = 80
+
+# Lists of names that can be given as extra labels.
+NAMED_LISTS: dict[str, tuple[str, ...]] = {
+    # The 30 most popular Stack Exchange sites, the paper's augmented categories, in its order.
+    "stackexchange": tuple(
+        (
+            "math gis physics codereview stats unix english tex gaming apple scifi drupal ell meta "
+            "electronics travel rpg dba magento webapps diy wordpress android security chemistry "
+            "webmasters blender softwareengineering gamedev academia"
+        ).split()
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -41,11 +56,11 @@ class LabelSet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What comes out."""
+        """The names."""
         return tuple(label.name for label in self.labels)
 
     def phrases(self, template: str | None = None) -> list[list[str]]:
-        """What is encoded: the phrases of each label, each inside the template if there is one."""
+        """The phrases of each label, each inside the template if there is one."""
         return [[in_template(phrase, template) for phrase in each.phrases] for each in self.labels]
 
 
@@ -60,20 +75,20 @@ def in_template(phrase: str, template: str | None) -> str:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A label as found, before it is checked: any values, and where they stand."""
+    """A label before validation: any values, and where they stand."""
 
     where: str
     name: Any
-    phrases: Any
+    phrases: Any = None
 
 
 def as_label_set(given: Any) -> LabelSet:
-    """Labels from whatever a user has.
+    """Labels in any of their forms.
 
     Parameters
     ----------
     given
-        A list of names; a mapping of names to one phrase or several; a `Path` of a file; or a
+        A list of names; a mapping of names to one or several phrases; a `Path` of a file; or a
         `LabelSet`.
 
     Raises
@@ -81,6 +96,12 @@ def as_label_set(given: Any) -> LabelSet:
     LabelError
         When a name is empty or given twice, a phrase belongs to two labels, or there are fewer
         than two labels.
+
+    Examples
+    --------
+    >>> from ulr.labels import as_label_set
+    >>> as_label_set({"money": ["billing", "refund"], "parcel": "delivery"}).names
+    ('money', 'parcel')
     """
     if isinstance(given, LabelSet):
         return given
@@ -88,20 +109,20 @@ def as_label_set(given: Any) -> LabelSet:
         return read_labels(given)
     if isinstance(given, str):
         raise LabelError(
-            f"labels must be a list of names or a mapping; got the text {given!r}. "
-            "Use ulr.labels.parse_labels for one line of names, read_labels for a file."
+            f"labels must be a list of names or a mapping; got the text {shown(given)}. Use "
+            "ulr.labels.parse_labels for one line of names, read_labels for a file."
         )
     if isinstance(given, Mapping):
-        return _checked(_mapping_entries(given.items(), "labels"))
+        return _validated(_mapping_entries(given.items(), "labels"))
     if isinstance(given, Iterable):
-        return _checked([_Entry(f"label {i}", name, None) for i, name in enumerate(given, 1)])
+        return _validated([_Entry(f"label {i}", name) for i, name in enumerate(given, 1)])
     raise LabelError(f"labels must be a list of names or a mapping; got {type(given).__name__}.")
 
 
 def parse_labels(text: str) -> LabelSet:
     """Labels from one line, ``world, sports, technology: science; computers``."""
-    items = text.split(",")
-    return _checked([_line_entry(f"label {i}", item) for i, item in enumerate(items, 1)])
+    items = text.rstrip().rstrip(",").split(",")
+    return _validated([_line_entry(f"label {i}", item) for i, item in enumerate(items, 1)])
 
 
 def labels_from_argument(value: str) -> LabelSet:
@@ -112,8 +133,8 @@ def labels_from_argument(value: str) -> LabelSet:
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
     try:
-        return value.lower().endswith(_FILE_ENDINGS) or Path(value).is_file()
-    except OSError:  # a list of labels can be longer than any file's name
+        return value.lower().endswith(_TEXT_ENDINGS) or Path(value).is_file()
+    except (OSError, ValueError):  # a list of labels can be longer than any file's name
         return False
 
 
@@ -128,24 +149,26 @@ def extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
         The labels, none of whose names or phrases may be among them.
     """
     if isinstance(given, Path):
-        found = entries_with_places(given)
+        entries = [_Entry(where, item) for where, item in list_entries(given)]
     elif isinstance(given, str) or not isinstance(given, Iterable):
-        raise LabelError(f"extra labels must be a list of names; got {given!r}.")
+        raise LabelError(f"extra labels must be a list of names; got {shown(given)}.")
     else:
-        found = [(f"extra label {i}", name) for i, name in enumerate(given, 1)]
+        entries = [_Entry(f"extra label {i}", name) for i, name in enumerate(given, 1)]
     taken = {each.casefold(): label.name for label in label_set for each in label.phrases}
     taken |= {name.casefold(): name for name in label_set.names}
     names: dict[str, str] = {}
-    for where, value in found:
-        name = one_text(value, where, "name")
+    for entry in entries:
+        name = one_text(entry.name, entry.where, "name")
         if name.casefold() in taken:
             raise LabelError(
-                f"{where}: extra label {name!r} equals a name or phrase of the label "
-                f"{taken[name.casefold()]!r}; leave it out."
+                f"{entry.where}: extra label {shown(name)} equals a name or phrase of the label "
+                f"{shown(taken[name.casefold()])}; leave it out."
             )
         if name in names:
-            raise LabelError(f"{where}: extra label {name!r} is already given at {names[name]}.")
-        names[name] = where
+            raise LabelError(
+                f"{entry.where}: extra label {shown(name)} is also given at {names[name]}."
+            )
+        names[name] = entry.where
     if not names:
         raise LabelError("there are no extra labels; name at least one.")
     return tuple(names)
@@ -154,30 +177,32 @@ def extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
 def read_labels(path: str | Path) -> LabelSet:
     """Labels from a file.
 
-    A text file has one label a line, ``name`` or ``name: phrase; phrase``; blank lines and lines
-    that begin with ``# `` are passed over. JSON and YAML hold a list of names, or a mapping of
-    names to one phrase or several.
+    A text file has one label per line, ``name`` or ``name: phrase; phrase``; blank lines and lines
+    that begin with ``# `` are skipped. JSON and YAML hold a list of names, or a mapping of names to
+    one or several phrases. CSV and TSV files have a column ``label`` or ``name``, and possibly one
+    ``phrases``, with ``;`` between them.
     """
     path = Path(path)
     text, ending = _read_text(path), path.suffix.lower()
-    if ending == ".json":
-        entries = _json_entries(text, path.name)
-    elif ending in (".yaml", ".yml"):
-        entries = _yaml_entries(text, path.name)
+    if ending in (".csv", ".tsv"):
+        entries = _table_entries(text, path.name)
+    elif ending in (".json", ".yaml", ".yml"):
+        entries = _value_entries(_parse(text, path), path.name)
     else:
         entries = [_line_entry(where, line) for where, line in _lines(text, path.name)]
-    return _checked(entries, path.name)
+    return _validated(entries, path.name)
 
 
-def entries_with_places(path: Path) -> list[tuple[str, Any]]:
-    """What a file lists and where each stands: a text file's lines, JSON's or YAML's items."""
-    text, ending = _read_text(path), path.suffix.lower()
-    if ending not in (".json", ".yaml", ".yml"):
+def list_entries(path: Path) -> list[tuple[str, Any]]:
+    """Items of a file and where each stands: lines of text, or items of a JSON or YAML list."""
+    text = _read_text(path)
+    if path.suffix.lower() not in (".json", ".yaml", ".yml"):
         return list(_lines(text, path.name))
-    entries = (_json_entries if ending == ".json" else _yaml_entries)(text, path.name)
-    if any(entry.phrases is not None for entry in entries):
-        raise LabelError(f"{path.name} must hold a list; it holds a mapping.")
-    return [(entry.where, entry.name) for entry in entries]
+    value = _parse(text, path)
+    if not isinstance(value, list) or isinstance(value, _Pairs):
+        found = "a mapping" if isinstance(value, _Pairs) else shown(value)
+        raise LabelError(f"{path.name} must hold a list; it holds {found}.")
+    return [(f"{path.name} entry {i}", item) for i, item in enumerate(value, 1)]
 
 
 def _read_text(path: Path) -> str:
@@ -190,7 +215,7 @@ def _read_text(path: Path) -> str:
 
 
 def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
-    """The lines that say something, and where they stand."""
+    """Lines with content, and where they stand."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# "):
             yield f"{source} line {number}", line
@@ -208,31 +233,64 @@ def _mapping_entries(items: Iterable[tuple[Any, Any]], source: str) -> list[_Ent
     ]
 
 
-def _json_entries(text: str, source: str) -> list[_Entry]:
+def _table_entries(text: str, source: str) -> list[_Entry]:
+    """Labels from a CSV file with a header."""
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
     try:
-        # Pairs rather than a dict, which would drop the first of two equal names in silence.
-        value = json.loads(text, object_pairs_hook=_Pairs)
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        rows = [(reader.line_num, fields) for fields in reader if any(fields)]
+    except csv.Error as error:
+        raise LabelError(f"{source} is not CSV: {error}.") from None
+    header = [field.strip().lower() for field in rows[0][1]] if rows else []
+    name = next((header.index(each) for each in ("label", "name") if each in header), None)
+    if name is None:
+        raise LabelError(
+            f"{source} needs a header with a column 'label' (or 'name') and possibly one 'phrases'; "
+            f"its first line is {shown(first)}."
+        )
+    phrases = next((header.index(each) for each in ("phrases", "phrase") if each in header), None)
+    entries = []
+    for line, fields in rows[1:]:
+        if len(fields) != len(header):
+            raise LabelError(
+                f"{source} line {line} has {len(fields)} fields, but {len(header)} were expected."
+            )
+        own = (
+            fields[phrases].split(";") if phrases is not None and fields[phrases].strip() else None
+        )
+        entries.append(_Entry(f"{source} line {line}", fields[name], own))
+    return entries
+
+
+class _Pairs(list[tuple[Any, Any]]):
+    """A mapping as its pairs, so that a name that is given twice is not lost."""
+
+
+def _parse(text: str, path: Path) -> Any:
+    """The value of a JSON or YAML file; mappings are `_Pairs`, scalars of YAML are texts."""
+    try:
+        if path.suffix.lower() == ".json":
+            return json.loads(text, object_pairs_hook=_Pairs)
+        return _yaml_value(text)
     except json.JSONDecodeError as error:
-        raise LabelError(f"{source} line {error.lineno} is not JSON: {error.msg}.") from error
-    # JSON is YAML but for tabs, so the YAML reader knows which line each entry stands on.
-    try:
-        lines = _entry_lines(_yaml_node(text.replace("\t", " "), source))
-    except LabelError:  # and but for rarities, such as a name of more than 1,024 characters
-        lines = None
-    return _entries_at_lines(value, lines, source)
-
-
-def _yaml_entries(text: str, source: str) -> list[_Entry]:
-    node = _yaml_node(text, source)
-    try:
-        value = _yaml_value(node)
+        raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
-        raise _not_yaml(error, source) from error
-    return _entries_at_lines(value, _entry_lines(node), source)
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or error
+        raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
+    except (ValueError, RecursionError) as error:
+        raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
 
 
-def _yaml_value(node: yaml.Node | None) -> Any:
-    # The base constructor reads every scalar as text, so that the label `no` stays "no".
+def _yaml_value(text: str) -> Any:
+    # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases can
+    # expand a small file without bound.
+    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("a label file cannot use YAML aliases")
+    node = yaml.compose(text, Loader=yaml.BaseLoader)
     loader = yaml.BaseLoader("")
     if isinstance(node, yaml.MappingNode):
         return _Pairs(
@@ -242,70 +300,39 @@ def _yaml_value(node: yaml.Node | None) -> Any:
     return None if node is None else loader.construct_object(node, deep=True)
 
 
-class _Pairs(list[tuple[Any, Any]]):
-    """A mapping as its pairs, equal names included."""
-
-
-def _yaml_node(text: str, source: str) -> yaml.Node | None:
-    try:
-        return yaml.compose(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        raise _not_yaml(error, source) from error
-
-
-def _not_yaml(error: yaml.YAMLError, source: str) -> LabelError:
-    mark = getattr(error, "problem_mark", None)
-    line = f" line {mark.line + 1}" if mark is not None else ""
-    problem = getattr(error, "problem", None) or error
-    return LabelError(f"{source}{line} is not YAML: {problem}.")
-
-
-def _entry_lines(node: yaml.Node | None) -> list[int]:
-    if isinstance(node, yaml.MappingNode):
-        return [key.start_mark.line + 1 for key, _ in node.value]
-    if isinstance(node, yaml.SequenceNode):
-        return [item.start_mark.line + 1 for item in node.value]
-    return []
-
-
-def _entries_at_lines(value: Any, lines: list[int] | None, source: str) -> list[_Entry]:
+def _value_entries(value: Any, source: str) -> list[_Entry]:
     if isinstance(value, _Pairs):
-        entries = _mapping_entries(value, source)
-    elif isinstance(value, list):
-        entries = [_Entry(f"{source} entry {i}", name, None) for i, name in enumerate(value, 1)]
-    else:
-        raise LabelError(f"{source} must hold a list of names or a mapping of names to phrases.")
-    if lines is None:
-        return entries
-    return [
-        _Entry(f"{source} line {line}", entry.name, entry.phrases)
-        for line, entry in zip(lines, entries, strict=True)
-    ]
+        return _mapping_entries(value, source)
+    if isinstance(value, list):
+        return [_Entry(f"{source} entry {i}", name) for i, name in enumerate(value, 1)]
+    raise LabelError(f"{source} must hold a list of names or a mapping of names to phrases.")
 
 
-def _checked(entries: list[_Entry], source: str | None = None) -> LabelSet:
-    """The one place where labels are checked."""
+def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
+    """The only place where labels are validated."""
     labels: list[Label] = []
     names: dict[str, str] = {}
     owners: dict[str, tuple[str, str]] = {}
     for entry in entries:
         name = one_text(entry.name, entry.where, "name")
         if name in names:
-            raise LabelError(f"{entry.where}: label {name!r} is already given at {names[name]}.")
+            raise LabelError(
+                f"{entry.where}: label {shown(name)} is already given at {names[name]}."
+            )
         names[name] = entry.where
         phrases = _phrases(entry, name)
         for phrase in phrases:
             if phrase in owners:
                 owner, where = owners[phrase]
                 raise LabelError(
-                    f"{entry.where}: phrase {phrase!r} of label {name!r} is already given for "
-                    f"label {owner!r} at {where}."
+                    f"{entry.where}: phrase {shown(phrase)} of label {shown(name)} is already given for "
+                    f"label {shown(owner)} at {where}."
                 )
             owners[phrase] = (name, entry.where)
         labels.append(Label(name, phrases))
     if len(labels) < 2:
         place = f"{source} has" if source else "there is"
-        only = f"only one, {labels[0].name!r} ({entries[0].where})" if labels else "none"
+        only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
         raise LabelError(f"at least 2 labels are needed; {place} {only}.")
     return LabelSet(tuple(labels))
 
@@ -315,20 +342,33 @@ def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
         return (name,)
     if not isinstance(entry.phrases, list | tuple) or isinstance(entry.phrases, _Pairs):
         raise LabelError(
-            f"{entry.where}: the phrases of label {name!r} must be a text or a list of texts; "
-            f"got {entry.phrases!r}."
+            f"{entry.where}: the phrases of label {shown(name)} must be a text or a list of texts; got "
+            f"{shown(entry.phrases)}."
         )
     if not entry.phrases:
-        raise LabelError(f"{entry.where}: label {name!r} has no phrases.")
-    return tuple(one_text(phrase, entry.where, f"phrase of {name!r}") for phrase in entry.phrases)
+        raise LabelError(f"{entry.where}: label {shown(name)} has no phrases.")
+    return tuple(
+        one_text(phrase, entry.where, f"phrase of {shown(name)}") for phrase in entry.phrases
+    )
 
 
 def one_text(value: Any, where: str, what: str) -> str:
-    """A name or phrase, its blanks made plain; an error says where it stands and what it is."""
+    """A name or phrase with single blanks; an error says where it stands and what it is."""
     if not isinstance(value, str):
-        raise LabelError(f"{where}: a {what} must be a text; got {value!r}.")
+        raise LabelError(f"{where}: a {what} must be a text; got {shown(value)}.")
     if not value.strip():
         raise LabelError(f"{where}: a {what} is empty.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise LabelError(f"{where}: a {what} holds half a character, {value!r}; write it anew.")
+        raise LabelError(
+            f"{where}: a {what} holds half a character, {shown(value)}; write it anew."
+        )
     return " ".join(value.split())
+
+
+def shown(value: Any) -> str:
+    """A value for a message, cut to a bounded length."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of many digits, or deep nesting
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,4 +1,4 @@
-"""How good predictions are when the truth is known. To report with, never to choose by."""
+"""Figures of predictions whose true labels are known, by scikit-learn. They report, never choose."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ulr.errors import InputError
-from ulr.refine import match_one_to_one
 
 
 @dataclass(frozen=True)
-class ClassFigures:
+class LabelFigures:
     """Figures of one label."""
 
     label: str
@@ -34,7 +33,7 @@ class Evaluation:
         Share of correct predictions.
     macro_f1
         Mean of the labels' F1.
-    classes
+    labels
         Precision, recall, F1 and number of documents of each label.
     confusion
         (n_labels, n_labels) documents by true label (row) and predicted label (column).
@@ -42,7 +41,7 @@ class Evaluation:
 
     accuracy: float
     macro_f1: float
-    classes: tuple[ClassFigures, ...]
+    labels: tuple[LabelFigures, ...]
     confusion: NDArray[np.intp]
 
 
@@ -52,55 +51,58 @@ def evaluate(truth: ArrayLike, predictions: ArrayLike, names: Sequence[str]) -> 
     Parameters
     ----------
     truth, predictions
-        (n_documents,) label indices.
+        (n_documents,) label indices; a prediction of -1 is wrong and counts for no label.
     names
         Names of the labels.
     """
-    table = confusion(truth, predictions, len(names))
-    hits, true, predicted = np.diag(table), table.sum(axis=1), table.sum(axis=0)
-    precision = hits / np.maximum(predicted, 1)
-    recall = hits / np.maximum(true, 1)
-    f1 = 2 * hits / np.maximum(true + predicted, 1)
-    figures = zip(names, precision, recall, f1, true, strict=True)
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    true, predicted = _lists_of_equal_length(truth, predictions)
+    indices = list(range(len(names)))
+    figures = precision_recall_fscore_support(true, predicted, labels=indices, zero_division=0.0)
     return Evaluation(
-        accuracy=float(hits.sum() / table.sum()),
-        macro_f1=float(f1.mean()),
-        classes=tuple(
-            ClassFigures(name, float(p), float(r), float(f), int(n)) for name, p, r, f, n in figures
+        accuracy=float((true == predicted).mean()),
+        macro_f1=float(figures[2].mean()),
+        labels=tuple(
+            LabelFigures(name, float(p), float(r), float(f), int(n))
+            for name, p, r, f, n in zip(names, *figures, strict=True)
         ),
-        confusion=table,
+        confusion=np.asarray(confusion_matrix(true, predicted, labels=indices), dtype=np.intp)
+        if (true >= 0).any()
+        else np.zeros((len(names), len(names)), dtype=np.intp),
     )
 
 
 def accuracy(truth: ArrayLike, predictions: ArrayLike) -> float:
     """Share of correct predictions."""
-    true, predicted = _pair(truth, predictions)
+    true, predicted = _lists_of_equal_length(truth, predictions)
     return float((true == predicted).mean())
 
 
-def confusion(truth: ArrayLike, predictions: ArrayLike, n_labels: int) -> NDArray[np.intp]:
-    """Documents by true label (row) and predicted label (column), (n_labels, n_labels)."""
-    true, predicted = _indices(truth, predictions)
-    if max(true.max(), predicted.max()) >= n_labels:
+def _lists_of_equal_length(
+    truth: ArrayLike, predictions: ArrayLike
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    true, predicted = np.asarray(truth), np.asarray(predictions)
+    if true.ndim != 1 or true.shape != predicted.shape or len(true) == 0:
         raise InputError(
-            f"label indices must be below the number of labels, {n_labels}; got "
-            f"{max(true.max(), predicted.max())}."
+            "truth and predictions must be lists of equal length; got shapes "
+            f"{true.shape} and {predicted.shape}."
         )
-    cells = np.bincount(true * n_labels + predicted, minlength=n_labels * n_labels)
-    return cells.reshape(n_labels, n_labels)
+    return true, predicted
 
 
 def one_to_one_accuracy(truth: ArrayLike, clusters: ArrayLike) -> float:
-    """Accuracy under the best one-to-one naming of clusters, which looks at the truth."""
-    true, found = _indices(truth, clusters)
-    table = confusion(true, found, int(max(true.max(), found.max())) + 1)
-    return float(
-        table[np.arange(len(table)), match_one_to_one(-table.astype(np.float64))].sum() / len(true)
-    )
+    """Accuracy under the best one-to-one naming of clusters, which uses the truth."""
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics.cluster import contingency_matrix
+
+    table = contingency_matrix(truth, clusters)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return float(table[rows, columns].sum() / table.sum())
 
 
 def calibration_error(correct: ArrayLike, confidence: ArrayLike, bins: int = 10) -> float:
-    """Expected calibration error: how far confidence is from the share correct, on average.
+    """Expected calibration error: mean gap between confidence and accuracy over bins.
 
     Parameters
     ----------
@@ -109,31 +111,11 @@ def calibration_error(correct: ArrayLike, confidence: ArrayLike, bins: int = 10)
     confidence
         (n_documents,) between 0 and 1.
     bins
-        Equal intervals of confidence that are compared.
+        Number of equal intervals of confidence.
     """
-    right, sure = _pair(correct, confidence)
-    if bins < 1 or not ((sure >= 0) & (sure <= 1)).all():
-        raise InputError("confidence must lie between 0 and 1, in at least 1 bin.")
-    place = np.minimum((sure * bins).astype(np.intp), bins - 1)
-    gap = np.bincount(place, weights=right - sure, minlength=bins)
-    return float(np.abs(gap).sum() / len(right))
-
-
-def _indices(truth: ArrayLike, predictions: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    true, predicted = _pair(truth, predictions)
-    for indices in (true, predicted):
-        if indices.dtype.kind not in "iu":
-            raise InputError(f"label indices must be whole numbers; got {indices.dtype}.")
-        if indices.min() < 0:
-            raise InputError(f"label indices must be 0 or more; got {indices.min()}.")
-    return true.astype(np.intp), predicted.astype(np.intp)
-
-
-def _pair(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    one, other = np.asarray(first), np.asarray(second)
-    if one.ndim != 1 or one.shape != other.shape or len(one) == 0:
-        raise InputError(
-            f"two lists of equal length are needed, one value a document; got shapes "
-            f"{one.shape} and {other.shape}."
-        )
-    return one, other
+    right, confident = np.asarray(correct, dtype=float), np.asarray(confidence, dtype=float)
+    if right.shape != confident.shape or not ((confident >= 0) & (confident <= 1)).all():
+        raise InputError("confidence must be one value between 0 and 1 per document.")
+    place = np.minimum((confident * bins).astype(np.intp), bins - 1)
+    gap = np.bincount(place, weights=right - confident, minlength=bins)
+    return float(np.abs(gap).sum() / max(len(right), 1))

@@ -1,7 +1,7 @@
-"""Pictures that people would rather look at: a Matplotlib figure, written whole as PNG, SVG or PDF.
+"""Matplotlib figures as PNG, SVG or PDF files, written atomically.
 
-Figures are made without pyplot, so nothing is shared between them and no window is opened; the same
-figure gives the same bytes.
+Figures are created without pyplot: they share no state and open no window. Equal figures give equal
+bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ulr.errors import InputError
-from ulr.files import whole_file
+from ulr.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: str | Path) -> None:
-    """Say so now if a picture could not be written under that name."""
+    """Refuse a file name that a figure cannot be written to, or a missing Matplotlib."""
     if Path(path).suffix.lower() not in ENDINGS:
         raise InputError(f"{path}: a picture's name must end in {', '.join(ENDINGS)}.")
     new_figure()
@@ -37,14 +37,14 @@ def new_figure(width: float = 7.0, height: float = 4.5) -> Figure:
 
 
 def write_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure, as what its name ends in, whole or not at all."""
+    """Write a figure in the format that the file name ends in."""
     import matplotlib
 
     kind = Path(path).suffix.lower().removeprefix(".")
-    # Without these, a picture would carry the time, and random names inside.
+    # Otherwise the file contains the time and random identifiers.
     dateless = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with (
-        whole_file(Path(path)) as file,
+        atomic_file(Path(path)) as file,
         matplotlib.rc_context({"svg.hashsalt": "ulr", "svg.fonttype": "none"}),
     ):
         figure.savefig(file, format=kind, dpi=150, metadata=dateless)

@@ -1,162 +1,72 @@
-"""Predictions out: the rows of a table with further columns, in any of the formats.
-
-Rows keep their order and their columns, and the file appears when it is whole.
-"""
+"""Rows with further columns, in any format; a file appears when it is complete."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import json
-import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ulr.errors import TableError
-from ulr.files import whole_file
-from ulr.tables.reading import Batch, Record, Table, format_of_name, unknown_ending
+from ulr.files import atomic_file
+from ulr.tables import csv_files, json_files
+from ulr.tables.batch import Added, Batch
+from ulr.tables.formats import Source, format_of_name, reader_of, unknown_ending
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Rows = Iterable[tuple[Batch, Added]]
 
 
-def write_table(name: str, source: Table, batches: Iterable[Batch], added: dict[str, type]) -> None:
-    """Write rows with added columns; the file appears when it is whole.
+def write_table(
+    name: str,
+    sources: Sequence[Source],
+    rows: Rows,
+    added: dict[str, type],
+    stdout: IO[bytes] | None = None,
+) -> None:
+    """Write rows with added columns.
 
     Parameters
     ----------
     name
-        Path to write, its ending says the format; ``-`` is standard output, in the format of
-        the source.
-    source
-        The table that the rows came from.
-    batches
-        Its rows, the added columns included.
+        Path to write, whose ending says the format; ``-`` is standard output, in the format of the
+        first source.
+    sources
+        The files that the rows were read from.
+    rows
+        Their rows, and the values of the added columns for them.
     added
         Names of the added columns, and their types, `str` or `float`.
+    stdout
+        What ``-`` is written to.
     """
     if name == "-":
-        _write(sys.stdout.buffer, source.format, source, batches, added)
-        sys.stdout.buffer.flush()
+        if stdout is None:
+            raise TableError("'-' is standard output, which is not available here.")
+        format_ = "jsonl" if sources[0].format == "txt" else sources[0].format
+        _writer(format_, sources[0])(stdout, sources, rows, added)
+        stdout.flush()
         return
-    format_ = format_of_name(name)
-    if format_ is None:
+    named = format_of_name(name)
+    if named is None:
         raise TableError(unknown_ending(name))
+    write = _writer(named, sources[0])
     try:
-        with whole_file(Path(name)) as file:
+        with atomic_file(Path(name)) as file:
             if name.lower().endswith(".gz"):
                 with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
-                    _write(packed, format_, source, batches, added)  # type: ignore[arg-type]
+                    write(packed, sources, rows, added)
             else:
-                _write(file, format_, source, batches, added)
+                write(file, sources, rows, added)
     except OSError as error:
         raise TableError(f"{name} cannot be written: {error.strerror or error}.") from error
 
 
-def _write(
-    file: IO[bytes], format_: str, source: Table, batches: Iterable[Batch], added: dict[str, type]
-) -> None:
-    if format_ == "parquet":
-        _write_parquet(file, source, batches, added)
-    elif format_ == "jsonl":
-        for batch in batches:
-            rows = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.records)
-            file.write("".join(f"{row}\n" for row in rows).encode())
-    else:
-        columns = [*source.columns, *added]
-        delimiter = "\t" if format_ == "tsv" else ","
-        _write_csv_rows(file, delimiter, [columns] if source.how.header else [])
-        for batch in batches:
-            _write_csv_rows(
-                file,
-                delimiter,
-                ([_csv_value(record.get(c)) for c in columns] for record in batch.records),
-            )
-
-
-def _write_csv_rows(file: IO[bytes], delimiter: str, rows: Iterable[Sequence[Any]]) -> None:
-    buffer = _Rows()
-    csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
-    file.write(buffer.getvalue().encode())
-
-
-class _Rows(io.StringIO):
-    """Ends rows with a line feed; a writer that ends them with both also quotes both."""
-
-    def write(self, row: str, /) -> int:
-        return super().write(row.removesuffix("\r\n") + "\n")
-
-
-def _csv_value(value: Any) -> Any:
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return value
-
-
-def _write_parquet(
-    file: IO[bytes], source: Table, batches: Iterable[Batch], added: dict[str, type]
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arrow_types = {str: pa.string(), float: pa.float64()}
-    if source.format == "parquet":
-        schema = pq.read_schema(source.path)
-    elif source.format == "jsonl":
-        schema = _json_schema(source)
-    else:
-        schema = pa.schema([(column, pa.string()) for column in source.columns])
-    for name, kind in added.items():
-        schema = schema.append(pa.field(name, arrow_types[kind]))
-    with pq.ParquetWriter(file, schema) as writer:
-        for batch in batches:
-            table = batch.table
-            if table is None:
-                records = [_flat(record, schema) for record in batch.records]
-                table = pa.Table.from_pylist(records, schema=schema)
-            writer.write_table(table.cast(schema))
-
-
-def _json_schema(source: Table) -> pa.Schema:
-    """One Arrow type for every key of a JSONL file; text where its values have no common one."""
-    import pyarrow as pa
-
-    kinds: dict[str, set[str]] = {name: set() for name in source.columns}
-    for batch in source.batches():
-        for record in batch.records:
-            for name, value in record.items():
-                if value is not None:
-                    kinds[name].add(_kind(value))
-    holders = [
-        ({"bool"}, pa.bool_()),
-        ({"int", "long int"}, pa.int64()),
-        ({"int", "float"}, pa.float64()),
-    ]
-    return pa.schema(
-        [
-            (name, next((arrow for held, arrow in holders if found and found <= held), pa.string()))
-            for name, found in kinds.items()
-        ]
-    )
-
-
-def _kind(value: Any) -> str:
-    """The type of a JSON value; whole numbers by whether a float, or only an integer, has them."""
-    if type(value) is int and abs(value) > 2**53:
-        return "long int" if -(2**63) <= value < 2**63 else "huge int"
-    return type(value).__name__
-
-
-def _flat(record: Record, schema: pa.Schema) -> Record:
-    """A JSON record with text wherever the schema says text."""
-    import pyarrow as pa
-
-    return {
-        field.name: value
-        if value is None or isinstance(value, str) or not pa.types.is_string(field.type)
-        else json.dumps(value, ensure_ascii=False)
-        for field in schema
-        for value in (record.get(field.name),)
-    }
+def _writer(format_: str, source: Source) -> Any:
+    """The function that writes a format; a CSV file keeps the delimiter of its source."""
+    if format_ in ("csv", "tsv"):
+        own = source.delimiter if source.format == "csv" else ","
+        return partial(csv_files.write, delimiter="\t" if format_ == "tsv" else own)
+    if format_ == "json":
+        return partial(json_files.write, array=True)
+    return reader_of(format_).write

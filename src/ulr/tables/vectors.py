@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import TableError
-from ulr.refine import Vectors
+from ulr.refinement import VectorSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 4096
 
 
-def open_vectors(path: str | Path, column: str | None = None) -> Vectors:
+def open_vectors(path: str | Path, column: str | None = None) -> VectorSource:
     """Vectors of documents in a file.
 
     Parameters
@@ -34,7 +34,7 @@ def open_vectors(path: str | Path, column: str | None = None) -> Vectors:
 
     Returns
     -------
-    Something with a shape that can be sliced; give it to `ulr.refine.refine` as it is.
+    Something with a shape that can be sliced; give it to `ulr.refine` as it is.
     """
     path = Path(path)
     if not path.is_file():
@@ -94,6 +94,7 @@ class ParquetVectors:
                 f"{', '.join(lists) or 'none'}."
             )
         self._name, self._column = str(path), column or lists[0]
+        self._dtype = self._file.schema_arrow.field(self._column).type.value_type.to_pandas_dtype()
         self._lock = threading.Lock()
         self._position = 0
         self._batches: Iterator[NDArray[np.floating]] = iter(())
@@ -104,19 +105,29 @@ class ParquetVectors:
         self.shape = (n_rows, self[0:1].shape[1])
 
     def __getitem__(self, rows: slice) -> NDArray[np.floating]:
-        """Some rows; going forwards is cheap, going back begins at the front again."""
-        start, stop, _ = rows.indices(self._file.metadata.num_rows)
+        """Some rows; reading forwards is cheap, reading backwards starts at the first row again."""
+        wanted = range(self._file.metadata.num_rows)[rows]
+        if not wanted:
+            return np.empty((0, self.shape[1]), dtype=self._dtype)
+        forwards = wanted if wanted.step > 0 else wanted[::-1]
+        found = self._rows(forwards)
+        return found if wanted.step > 0 else found[::-1].copy()
+
+    def _rows(self, wanted: range) -> NDArray[np.floating]:
+        """Rows in ascending order, at least one."""
         with self._lock:
-            if start < self._position - len(self._batch) or self._position == 0:
+            if wanted[0] < self._position - len(self._batch) or self._position == 0:
                 self._position, self._batches = 0, self._read()
                 self._batch = self._batch[:0]
             parts = []
             while True:
                 first = self._position - len(self._batch)
-                part = self._batch[max(0, start - first) : max(0, stop - first)]
+                passed = max(0, -(-(first - wanted[0]) // wanted.step))  # rows in earlier batches
+                start = wanted[0] + passed * wanted.step - first
+                part = self._batch[start : max(0, wanted[-1] + 1 - first) : wanted.step]
                 if len(part):
                     parts.append(part)
-                if self._position >= stop:
+                if self._position > wanted[-1]:
                     break
                 self._batch = next(self._batches)
                 self._position += len(self._batch)

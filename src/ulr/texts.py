@@ -1,0 +1,178 @@
+"""Texts in the forms that users have them, and warnings about texts and labels."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from ulr.errors import TextError
+from ulr.labels import LabelSet, shown
+
+# Frequent function words by language, none of them shared with English.
+_FUNCTION_WORDS: dict[str, frozenset[str]] = {
+    "en": frozenset("the and of to is was for with that this it you are from have not".split()),
+    "de": frozenset("der und das ist nicht ich mit ein eine den auf für sich auch wird".split()),
+    "fr": frozenset("le la les et des est une pas vous nous que dans sur avec je".split()),
+    "es": frozenset("el los las y una por ese del está pero mi como más lo muy".split()),
+    "it": frozenset("il che di non una sono nella del della mi gli anche più ho è".split()),
+    "pt": frozenset("o os um uma não para com dos da em meu muito você está foi".split()),
+    "nl": frozenset("het een niet ik dat zijn voor mijn maar ook werd naar wordt deze bij".split()),
+    "pl": frozenset("nie się jest na że co w z jak moje ale mam czy przez dla".split()),
+    "sv": frozenset("och att det som en inte jag på är för med har av mitt ett".split()),
+}
+_SAMPLE = 1000
+_CHARACTERS = 2000
+_words = re.compile(r"[^\W\d_]+").findall
+
+
+def as_texts(texts: Any) -> list[str]:
+    """Documents as a list of texts.
+
+    Lists, arrays, pandas and polars Series, pyarrow arrays, columns of Hugging Face datasets and
+    data frames of one column are accepted; None and NaN are empty texts.
+    """
+    if isinstance(texts, str | bytes):
+        raise TextError("texts must be a list of texts; got one text. Put it in a list.")
+    texts = _one_column(texts)
+    if hasattr(texts, "to_pylist"):  # pyarrow
+        texts = texts.to_pylist()
+    if not isinstance(texts, Iterable):
+        raise TextError(f"texts must be a list of texts; got {type(texts).__name__}.")
+    documents = []
+    for index, text in enumerate(texts):
+        if isinstance(text, str):
+            documents.append(str(text))
+        elif is_missing(text):
+            documents.append("")
+        else:
+            raise TextError(f"texts must be strings; number {index} is {shown(text)}.")
+    if not documents:
+        raise TextError("there are no texts; at least one is needed.")
+    return documents
+
+
+def _one_column(texts: Any) -> Any:
+    """The only column of a data frame or of an array with one column."""
+    shape = getattr(texts, "shape", None)
+    if shape is None or len(shape) == 1:
+        return texts
+    if len(shape) != 2 or shape[1] != 1:
+        raise TextError(f"texts must be one column of texts; got shape {tuple(shape)}.")
+    if hasattr(texts, "iloc"):  # pandas
+        return texts.iloc[:, 0]
+    if hasattr(texts, "columns") and hasattr(texts, "get_column"):  # polars
+        return texts.get_column(texts.columns[0])
+    if hasattr(texts, "column"):  # pyarrow
+        return texts.column(0)
+    return texts[:, 0]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas.NA, which is neither equal to itself nor unequal."""
+    if value is None or isinstance(value, str | bool):
+        return value is None
+    same = value == value
+    if same is value:
+        return True
+    try:
+        return bool(same) is False
+    except (TypeError, ValueError):  # an array
+        return False
+
+
+def is_empty(text: str) -> bool:
+    """Whether a text has nothing but blanks."""
+    return not text.strip()
+
+
+def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = None) -> list[str]:
+    """Warnings about names and phrases: typing errors, and names that differ only in case.
+
+    A word of a phrase is taken for a typing error if no text has it, the encoder does not know it
+    as a whole word, and some text has a word that differs from it in one or two letters.
+    """
+    knows_word = getattr(encoder, "knows_word", None)
+    notes = []
+    by_case: dict[str, list[str]] = {}
+    for name in label_set.names:
+        by_case.setdefault(name.casefold(), []).append(name)
+    for names in by_case.values():
+        if len(names) > 1:
+            shown = ", ".join(map(repr, names))
+            notes.append(f"The labels {shown} differ only in upper and lower case.")
+    frequency = Counter(
+        word for text in _sample(texts, 20_000) for word in set(_words(text[:_CHARACTERS].lower()))
+    )
+    common = [word for word, count in frequency.items() if count > 1 and len(word) > 3]
+    for label in label_set:
+        for phrase in label.phrases:
+            for word in _words(phrase.lower()):
+                if len(word) < 4 or word in frequency or knows_word is None or knows_word(word):
+                    continue
+                similar = [
+                    each
+                    for each in common
+                    if abs(len(each) - len(word)) <= 2 and not _same_stem(word, each)
+                ]
+                close = get_close_matches(word, similar, n=1, cutoff=0.8)
+                if close:
+                    notes.append(
+                        f"No document has the word {word!r} of the label {label.name!r}; did you "
+                        f"mean {close[0]!r}?"
+                    )
+    return notes
+
+
+def _sample(texts: Sequence[str], most: int) -> Sequence[str]:
+    """A seeded random sample of the texts."""
+    return texts if len(texts) <= most else random.Random(0).sample(list(texts), most)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Whether two words differ only in their ending, as singular and plural do."""
+    shared = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        shared += 1
+    return shared >= max(len(one), len(other)) - 3 and shared >= min(len(one), len(other)) - 2
+
+
+def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str | None:
+    """A warning if many texts look like another language than those of an encoder.
+
+    Parameters
+    ----------
+    texts
+        The documents.
+    languages
+        Codes of the languages that the encoder was made for; None if that is unknown.
+    """
+    if not languages or "en" not in languages:
+        return None
+    n_words, n_other_script = 0, 0
+    found: Counter[str] = Counter()
+    for text in _sample(texts, _SAMPLE):
+        words = _words(text[:_CHARACTERS].lower())
+        n_words += len(words)
+        n_other_script += sum(word[0] > "\u024f" for word in words)
+        for language, function_words in _FUNCTION_WORDS.items():
+            found[language] += sum(word in function_words for word in words)
+    if n_words < 50:
+        return None
+    if n_other_script > 0.3 * n_words and len(languages) == 1:
+        return (
+            f"{n_other_script / n_words:.0%} of the words are not in Latin script, which the "
+            "encoder was not made for; use a multilingual one (see 'ulr encoders')."
+        )
+    best, count = found.most_common(1)[0]
+    if best not in languages and count > 2 * found["en"] and count > 0.04 * n_words:
+        return (
+            f"The texts look like the language {best!r}, which the encoder was not made for; use a "
+            "multilingual one (see 'ulr encoders')."
+        )
+    return None
