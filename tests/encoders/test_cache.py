@@ -1,23 +1,25 @@
-"""The vector cache: found again, shared, resumed after a kill, and never believed when damaged."""
+"""The vector cache: lookups, sharing, interruption, damage, and disks that are full."""
 
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ulr.encoders import encode_texts
-from ulr.encoders.cache import CachedEncoder, clear, look_into
+from ulr.encoders.cache import CachedEncoder, clear_cache, inspect_cache
 from ulr.errors import EncoderError
 
 
 class Letters:
-    """A real if simple encoder: how often each letter occurs, and in what company it was asked."""
+    """Counts letters, and records the batches that it was given."""
 
     fingerprint = "letters"
-    texts_at_a_time = 10
+    batch_texts = 10
 
     def __init__(self):
         self.asked = []
@@ -31,11 +33,11 @@ class Letters:
 TEXTS = [f"{'abc' * (i % 7)} number {i % 31} {'xyz' * i}" for i in range(45)]
 
 
-def files(folder):
-    return sorted(folder.glob("*/*.vectors"))
+def files(folder, suffix="vectors"):
+    return sorted(folder.glob(f"*/*.{suffix}"))
 
 
-def test_vectors_are_the_encoders_own(tmp_path):
+def test_vectors_are_those_of_the_encoder(tmp_path):
     plain = encode_texts(Letters(), TEXTS)
     cached = CachedEncoder(Letters(), tmp_path)
     np.testing.assert_array_equal(encode_texts(cached, TEXTS), plain)
@@ -58,7 +60,7 @@ def test_a_text_that_occurs_twice_is_encoded_once(tmp_path):
     np.testing.assert_array_equal(vectors, Letters().encode(["b", "a", "b", "", "a"]))
 
 
-def test_only_what_is_missing_is_encoded_in_the_order_of_the_texts(tmp_path):
+def test_missing_texts_are_encoded_in_their_order(tmp_path):
     encoder = Letters()
     cached = CachedEncoder(encoder, tmp_path)
     cached.encode(["a", "c"])
@@ -67,7 +69,7 @@ def test_only_what_is_missing_is_encoded_in_the_order_of_the_texts(tmp_path):
     np.testing.assert_array_equal(vectors, Letters().encode(["d", "c", "b", "a", "d"]))
 
 
-def test_unicode_and_half_characters_are_texts_of_their_own(tmp_path):
+def test_similar_unicode_texts_are_different(tmp_path):
     texts = ["é", "e\u0301", "日本語", "\ud83d", "", " "]
     encoder = Letters()
     CachedEncoder(encoder, tmp_path).encode(texts)
@@ -80,7 +82,7 @@ def test_encoders_do_not_share_vectors(tmp_path):
     CachedEncoder(Letters(), tmp_path).encode(["a"])
     CachedEncoder(other, tmp_path).encode(["a"])
     assert other.asked == [["a"]]
-    assert [entry.encoder for entry in look_into(tmp_path)] != ["letters"]
+    assert [entry.encoder for entry in inspect_cache(tmp_path)] != ["letters"]
 
 
 def test_two_at_once_see_each_others_vectors(tmp_path):
@@ -92,38 +94,43 @@ def test_two_at_once_see_each_others_vectors(tmp_path):
     assert (one.asked, two.asked) == ([["a"]], [["b"]])
 
 
-@pytest.mark.parametrize("place", [0.3, 0.6, 0.999])
-def test_a_damaged_byte_is_noticed_and_its_block_made_anew(tmp_path, place):
+@pytest.mark.parametrize("suffix", ["keys", "vectors"])
+@pytest.mark.parametrize("place", [0.005, 0.3, 0.6, 0.999])
+def test_a_vector_with_a_damaged_byte_is_encoded_again(tmp_path, suffix, place):
     plain = encode_texts(CachedEncoder(Letters(), tmp_path), TEXTS)
-    (file,) = files(tmp_path)
+    (file,) = files(tmp_path, suffix)
     content = bytearray(file.read_bytes())
     content[int(place * len(content))] ^= 0x10
     file.write_bytes(content)
     encoder = Letters()
     np.testing.assert_array_equal(encode_texts(CachedEncoder(encoder, tmp_path), TEXTS), plain)
     assert encoder.asked
-    (entry,) = look_into(tmp_path)
+    (entry,) = inspect_cache(tmp_path)
     assert entry.damaged_megabytes > 0
     encoder.asked.clear()
     np.testing.assert_array_equal(encode_texts(CachedEncoder(encoder, tmp_path), TEXTS), plain)
     assert encoder.asked == []
 
 
-@pytest.mark.parametrize("left", [0, 3, 24, 1500, -1])
-def test_a_file_cut_off_anywhere_gives_what_is_whole(tmp_path, left):
+@pytest.mark.parametrize(
+    ("suffix", "left", "n_batches"),
+    [("vectors", 0, 5), ("vectors", 3, 5), ("vectors", 1500, 4), ("vectors", -1, 1),
+     ("keys", 0, 5), ("keys", 11, 5), ("keys", 12, 5), ("keys", 300, 4), ("keys", -1, 1)],
+)  # fmt: skip
+def test_complete_vectors_of_a_truncated_file_are_found(tmp_path, suffix, left, n_batches):
     plain = encode_texts(CachedEncoder(Letters(), tmp_path), TEXTS)
-    (file,) = files(tmp_path)
+    (file,) = files(tmp_path, suffix)
     file.write_bytes(file.read_bytes()[:left])
     encoder = Letters()
     np.testing.assert_array_equal(encode_texts(CachedEncoder(encoder, tmp_path), TEXTS), plain)
-    assert len(encoder.asked) == (1 if left == -1 else 5 if left < 1500 else 4)
+    assert len(encoder.asked) == n_batches
 
 
-def test_a_file_that_is_none_of_its_own_is_left_alone(tmp_path):
-    cached = CachedEncoder(Letters(), tmp_path)
-    cached.encode(["a"])
+def test_other_files_are_ignored(tmp_path):
+    CachedEncoder(Letters(), tmp_path).encode(["a"])
     (file,) = files(tmp_path)
-    (file.parent / "foreign.vectors").write_bytes(b"something else altogether" * 10)
+    for suffix in ("keys", "vectors"):
+        (file.parent / f"foreign.{suffix}").write_bytes(b"something else altogether" * 10)
     np.testing.assert_array_equal(
         CachedEncoder(Letters(), tmp_path).encode(["a", "b"]), Letters().encode(["a", "b"])
     )
@@ -148,12 +155,11 @@ np.save(sys.argv[3], encode_texts(cached, TEXTS * 2))
 
 
 def work(folder, seconds, out):
-    here = str(__file__).rpartition("/")[0]
     command = [sys.executable, "-c", WORKER, str(folder), str(seconds), str(out)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
 
 
-def test_a_killed_run_goes_on_where_it_died_in_the_same_company(tmp_path):
+def test_a_killed_run_continues_with_the_same_batches(tmp_path):
     whole = Letters()
     encode_texts(CachedEncoder(whole, tmp_path / "whole"), TEXTS * 2)
     with work(tmp_path / "killed", 0.3, tmp_path / "out.npy") as process:
@@ -168,36 +174,85 @@ def test_a_killed_run_goes_on_where_it_died_in_the_same_company(tmp_path):
     assert rest.asked == whole.asked[-len(rest.asked) :]
 
 
-def test_two_processes_may_share_it(tmp_path):
-    both = [work(tmp_path / "cache", 0.02, tmp_path / f"{i}.npy") for i in range(2)]
-    for process in both:
-        process.communicate(timeout=60)
+def test_processes_that_share_a_cache_encode_each_text_once(tmp_path):
+    workers = [work(tmp_path / "cache", 0.05, tmp_path / f"{i}.npy") for i in range(3)]
+    n_encoded = 0
+    for process in workers:
+        out, _ = process.communicate(timeout=60)
         assert process.returncode == 0
-    for i in range(2):
+        n_encoded += sum(map(int, out.split()))
+    for i in range(3):
         np.testing.assert_array_equal(
             np.load(tmp_path / f"{i}.npy"), encode_texts(Letters(), TEXTS * 2)
         )
-    (entry,) = look_into(tmp_path / "cache")
+    (entry,) = inspect_cache(tmp_path / "cache")
+    assert (n_encoded, entry.texts, entry.damaged_megabytes) == (len(TEXTS), len(TEXTS), 0)
+
+
+FULL_DISK = """
+import resource, sys
+import numpy as np
+from ulr.encoders import encode_texts
+from ulr.encoders.cache import CachedEncoder
+from test_cache import Letters, TEXTS
+
+encoder = CachedEncoder(Letters(), sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+vectors = encode_texts(encoder, TEXTS)
+print(np.array_equal(vectors, encode_texts(Letters(), TEXTS)), encoder.disabled, encoder.encoded)
+"""
+
+
+@pytest.mark.parametrize("n_bytes", [500, 1500, 10_000])
+def test_full_disk_disables_the_cache_and_not_the_run(tmp_path, n_bytes):
+    pytest.importorskip("resource")
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path), str(n_bytes)]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
+    is_full = n_bytes < 10_000
+    assert run.stdout == f"True {is_full} {len(TEXTS)}\n"
+    assert run.stderr.count("cannot be written to") == is_full
+    (entry,) = inspect_cache(tmp_path)
     assert entry.damaged_megabytes == 0
+    assert entry.texts == {500: 0, 1500: 10, 10_000: len(TEXTS)}[n_bytes]
 
 
-def test_looking_and_clearing(tmp_path):
-    (tmp_path / "mine.txt").write_text("not of the cache")
+def test_a_deleted_cache_is_disabled_with_one_warning(tmp_path):
+    encoder = CachedEncoder(Letters(), tmp_path / "cache")
+    encoder.encode(["a"])
+    shutil.rmtree(tmp_path / "cache")
+    with pytest.warns(RuntimeWarning, match="cannot be written to") as warned:
+        encode_texts(encoder, TEXTS)
+    assert len(warned) == 1
+    assert encoder.disabled
+
+
+def test_languages_and_vocabulary_are_those_of_the_encoder(tmp_path):
+    encoder = Letters()
+    cached = CachedEncoder(encoder, tmp_path)
+    assert (cached.languages, cached.knows_word) == (None, None)
+    encoder.languages, encoder.knows_word = ("en", "de"), str.islower
+    assert cached.languages == ("en", "de")
+    assert [cached.knows_word(word) for word in ("word", "Word")] == [True, False]
+
+
+def test_inspecting_and_clearing(tmp_path):
+    (tmp_path / "mine.txt").write_text("not part of the cache")
     CachedEncoder(Letters(), tmp_path).encode(["a", "b"])
-    (entry,) = look_into(tmp_path)
+    (entry,) = inspect_cache(tmp_path)
     assert (entry.encoder, entry.texts, entry.dimensions) == ("letters", 2, 26)
-    assert entry.megabytes == pytest.approx((24 + 2 * 16 + 2 * 26 * 4) / 1e6)
-    assert clear(tmp_path) == 1
+    assert entry.megabytes == pytest.approx((12 + 2 * (16 + 4) + 2 * 26 * 4) / 1e6)
+    assert entry.damaged_megabytes == 0
+    assert clear_cache(tmp_path) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assert look_into(tmp_path) == []
+    assert inspect_cache(tmp_path) == []
 
 
-def test_it_can_be_sent_to_another_process(tmp_path):
-    class_of_module = pickle.loads(pickle.dumps(CachedEncoder(Letters(), tmp_path)))
-    np.testing.assert_array_equal(class_of_module.encode(["ab"]), Letters().encode(["ab"]))
+def test_it_can_be_pickled(tmp_path):
+    again = pickle.loads(pickle.dumps(CachedEncoder(Letters(), tmp_path)))
+    np.testing.assert_array_equal(again.encode(["ab"]), Letters().encode(["ab"]))
 
 
-def test_how_many_texts_were_cut_is_not_known_of_found_ones(tmp_path):
+def test_truncated_texts_are_unknown_once_vectors_were_found(tmp_path):
     encoder = Letters()
     encoder.truncated = 3
     cached = CachedEncoder(encoder, tmp_path)
@@ -212,13 +267,13 @@ def test_an_encoder_without_a_fingerprint_is_refused(tmp_path):
         def encode(self, texts, /):
             return np.zeros((len(texts), 2), dtype=np.float32)
 
-    with pytest.raises(EncoderError, match="fingerprint, and Nameless has none; give it"):
+    with pytest.raises(EncoderError, match="Nameless has none; give it an attribute"):
         CachedEncoder(Nameless(), tmp_path)
 
 
-def test_a_folder_that_cannot_be_is_one_sentence(tmp_path):
+def test_impossible_folders_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(EncoderError, match=r"the cache .*file cannot be used: Not a directory"):
         CachedEncoder(Letters(), tmp_path / "file")
     with pytest.raises(EncoderError, match="there is no cache"):
-        look_into(tmp_path / "nowhere")
+        inspect_cache(tmp_path / "nowhere")

@@ -1,5 +1,6 @@
-"""The single encoder: scores as by hand, pairs as the tokenizer makes them, heads by name."""
+"""The single encoder: scores of transformers, pairs of the tokenizer, heads by their names."""
 
+import functools
 import pickle
 import shutil
 
@@ -27,16 +28,26 @@ def scorer(folder):
     return CrossEncoder(folder, max_tokens=24)
 
 
+@pytest.fixture(scope="module")
+def bert_scorer(tmp_path_factory):
+    return CrossEncoder(save_scorer(tmp_path_factory.mktemp("scorer"), "bert"), max_tokens=24)
+
+
 @pytest.fixture
 def copy(folder, tmp_path):
     """A folder to spoil."""
     return shutil.copytree(folder, tmp_path / "copy")
 
 
+@functools.cache
+def load(folder):
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    return transformers.AutoTokenizer.from_pretrained(folder), model
+
+
 def logits(folder, first, second, truncation="only_second", max_tokens=24):
     """Outputs for one pair by transformers alone, (n_outputs,)."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer, model = load(folder)
     given = tokenizer(
         [first], [second], truncation=truncation, max_length=max_tokens, return_tensors="pt"
     )
@@ -66,26 +77,27 @@ def test_pairs_are_those_of_the_tokenizer(folder, scorer):
         assert {1} <= set(found[0].type_ids)
 
 
-def test_company_order_and_batches_do_not_matter(folder, scorer):
+def test_scores_do_not_depend_on_order_and_batches(folder, scorer):
     together = scorer.score(TEXTS, LABELS)
     alone = np.concatenate([scorer.score([text], LABELS) for text in TEXTS])
     backwards = scorer.score(TEXTS[::-1], LABELS[::-1])[::-1, ::-1]
-    small = CrossEncoder(folder, max_tokens=24, tokens_at_a_time=30).score(TEXTS, LABELS)
+    small = CrossEncoder(folder, max_tokens=24, batch_tokens=30).score(TEXTS, LABELS)
     for other in (alone, backwards, small):
         np.testing.assert_allclose(together, other, atol=1e-5)
 
 
-def test_more_pairs_than_are_tokenized_at_a_time_keep_their_places(scorer):
-    texts = [f"text {i} of the north" for i in range(71)]
-    labels = [f"label {i}" for i in range(83)]
+def test_more_pairs_than_a_batch_keep_their_places(bert_scorer):
+    scorer = bert_scorer
+    texts = [f"t{i}" for i in range(65)]
+    labels = [f"l{i}" for i in range(64)]
     scores = scorer.score(texts, labels)
-    for i, j in [(0, 0), (49, 30), (49, 31), (70, 82)]:
+    for i, j in [(0, 0), (63, 63), (64, 0), (64, 63)]:
         np.testing.assert_allclose(
             scores[i, j], scorer.score([texts[i]], [labels[j]])[0, 0], atol=1e-5
         )
 
 
-def test_only_the_text_is_cut_and_is_counted_once(folder):
+def test_only_the_text_is_truncated_and_counted_once(folder):
     scorer = CrossEncoder(folder, max_tokens=24)
     long = "rain again in the north " * 9
     scores = scorer.score([long, "x", long + "!"], ["rain", "the bank and its rate"])
@@ -95,7 +107,7 @@ def test_only_the_text_is_cut_and_is_counted_once(folder):
     assert scorer.truncated == 3
 
 
-def test_a_label_that_leaves_no_room_is_refused(scorer):
+def test_a_label_that_leaves_no_tokens_to_the_text_is_refused(scorer):
     label = "the harbour froze over and the ferries stayed at the quay " * 3
     with pytest.raises(
         EncoderError, match=r"label 'the harbour .*…' takes .* of the 24 tokens of a"
@@ -258,7 +270,7 @@ def test_label_scores_of_a_model_are_an_encoder(folder):
     means = np.stack([scores[:, :2].mean(axis=1), scores[:, 2]], axis=1)
     np.testing.assert_allclose(vectors[: len(TEXTS)], softmax(means, axis=1), atol=1e-5)
     assert labels.truncated == scorer.truncated > 0
-    assert labels.texts_at_a_time == scorer.texts_at_a_time == 32
+    assert labels.batch_texts == scorer.batch_texts == 32
 
 
 def test_label_scores_have_the_fingerprint_of_scorer_and_phrases(scorer):
@@ -278,5 +290,7 @@ def test_label_scores_refuse_empty_labels_and_wrong_shapes():
         def score(self, texts, labels, /):
             return np.zeros(len(texts))
 
-    with pytest.raises(EncoderError, match=r"Flat\.score must give float scores of shape \(2, 1\)"):
+    with pytest.raises(
+        EncoderError, match=r"Flat\.score must return float scores of shape \(2, 1\)"
+    ):
         LabelScores(Flat(), [["a"]]).encode(["x", "y"])

@@ -1,11 +1,11 @@
-"""Several encoders as one: cosines are weighted means, and specs name them."""
+"""Several encoders as one: cosines are weighted means; specs, languages and vocabularies."""
 
 import numpy as np
 import pytest
 
 from ulr import DatalessClassifier, load_encoder
 from ulr.encoders import JoinedEncoder
-from ulr.encoders.cache import look_into
+from ulr.encoders.cache import inspect_cache
 from ulr.errors import EncoderError
 
 TEXTS = ["The striker scored twice", "Shares fell", "", "A late goal won the cup"]
@@ -38,6 +38,24 @@ def test_an_empty_text_is_zero_and_others_have_length_one():
     np.testing.assert_allclose(lengths, [1, 1, 0, 1], atol=1e-6)
 
 
+def test_languages_are_those_of_all_parts_and_words_those_of_any():
+    static, letters = load_encoder("static"), Letters()
+    both = JoinedEncoder([letters, Letters()])
+    assert (both.languages, both.knows_word) == (None, None)
+    joined = JoinedEncoder([static, letters])
+    assert joined.languages is None
+    assert [joined.knows_word(word) for word in ("sports", "qzjx")] == [True, False]
+    letters.languages, letters.knows_word = ("de", "en"), lambda word: word == "qzjx"
+    assert joined.languages == ("en",)
+    assert [joined.knows_word(word) for word in ("sports", "qzjx", "zzqq")] == [True, True, False]
+
+
+def test_languages_and_words_are_known_behind_a_cache(tmp_path):
+    cached = load_encoder("static+static").cached(tmp_path)
+    assert cached.languages == ("en",)
+    assert [cached.knows_word(word) for word in ("sports", "qzjx")] == [True, False]
+
+
 def test_a_spec_joins_and_weighs():
     joined = load_encoder("static+2*static")
     assert joined.spec == "static+2*static"
@@ -64,7 +82,7 @@ def test_each_encoder_has_a_cache_that_it_shares(tmp_path):
     labels = ["sports", "business"]
     for encoder in ("static+2*static", "static"):
         DatalessClassifier(labels, encoder=encoder, cache=tmp_path).fit(TEXTS)
-    (entry,) = look_into(tmp_path)
+    (entry,) = inspect_cache(tmp_path)
     assert entry.texts == len(TEXTS) + len(labels)
 
 
@@ -76,11 +94,11 @@ def test_each_encoder_has_a_cache_that_it_shares(tmp_path):
         ([Letters(), Letters()], [1.0, 0.0], r"must be positive numbers; got \[1.0, 0.0\]"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(encoders, weights, message):
+def test_invalid_encoders_and_weights_are_refused(encoders, weights, message):
     with pytest.raises(EncoderError, match=message):
         JoinedEncoder(encoders, weights)
 
 
-def test_unknown_names_are_told_the_known_ones():
+def test_unknown_names_are_refused():
     with pytest.raises(EncoderError, match=r"encoder must be one of static, .*; got 'bert'"):
         load_encoder("bert+static")

@@ -1,4 +1,4 @@
-"""Anything with `encode` is an encoder; what it gives is checked, batch by batch."""
+"""Any object with `encode` is an encoder; its vectors are checked in every batch."""
 
 import zlib
 
@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ulr.encoders import Encoder, StaticEncoder, encode_batches, encode_texts, fingerprint
-from ulr.encoders.protocol import in_batches
+from ulr.encoders.batching import in_batches
 from ulr.errors import EncoderError
 
 
 class HashingEncoder:
-    """A vector a word, drawn from the word's own hash; a text is the sum of its words."""
+    """A text is the sum of random vectors, one per word, seeded by its hash."""
 
     def __init__(self, n_dims=8, dtype=np.float64):
         self.n_dims = n_dims
@@ -28,7 +28,7 @@ class HashingEncoder:
 
 
 class Gives:
-    """Gives what it is told to, whatever the texts."""
+    """Returns the given answers, whatever the texts."""
 
     def __init__(self, *answers):
         self.answers = iter(answers)
@@ -54,11 +54,11 @@ def test_plain_lists_of_numbers_are_vectors():
 @settings(deadline=None)
 @given(st.lists(st.lists(st.text("abc ", max_size=5), max_size=4), min_size=1).filter(any))
 def test_batches_come_out_as_one_array_in_order(batches):
-    told = []
-    vectors = encode_batches(HashingEncoder(), iter(batches), told.append)
+    counts = []
+    vectors = encode_batches(HashingEncoder(), iter(batches), counts.append)
     flat = [text for batch in batches for text in batch]
     np.testing.assert_array_equal(vectors, encode_texts(HashingEncoder(), flat))
-    assert told == [len(batch) for batch in batches if batch]
+    assert counts == [len(batch) for batch in batches if batch]
 
 
 def test_many_texts_go_through_in_batches_of_at_most_2048():
@@ -80,13 +80,13 @@ def test_many_texts_go_through_in_batches_of_at_most_2048():
     ],
 )
 def test_anything_but_a_float_vector_a_text_is_refused(answer, found):
-    expected = r"^Gives.encode must give float vectors of shape \(2, n_dims\) for 2 texts; "
+    expected = r"^Gives.encode must return float vectors of shape \(2, n_dims\) for 2 texts; "
     with pytest.raises(EncoderError, match=expected + found):
         encode_texts(Gives(answer), ["a", "b"])
 
 
 def test_dimensions_that_change_between_batches_are_refused():
-    with pytest.raises(EncoderError, match="gave vectors of 3 dimensions, then of 4"):
+    with pytest.raises(EncoderError, match="returned vectors of 3 dimensions, then of 4"):
         encode_batches(Gives(np.ones((1, 3)), np.ones((1, 4))), [["a"], ["b"]])
 
 

@@ -1,4 +1,4 @@
-"""Encoders by name, and what is not an encoder."""
+"""Encoders by name, and objects that are no encoders."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_an_encoder_is_taken_as_it_is():
     assert load_encoder(encoder) is encoder
 
 
-def test_unknown_names_are_told_the_known_ones():
+def test_unknown_names_are_refused():
     with pytest.raises(EncoderError, match=r"encoder must be one of static.*; got 'bert'\."):
         load_encoder("bert")
 

@@ -1,9 +1,10 @@
-"""The embedded encoder: means of token vectors, whatever else is in the batch."""
+"""The embedded encoder: means of token vectors, in any batch."""
 
 import json
 import pickle
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -86,13 +87,39 @@ def test_half_an_emoji_counts_as_an_unknown_character(encoder):
     np.testing.assert_array_equal(found, encoder.encode(["goal \ufffd", "fine", "😀"]))
 
 
-def test_longer_texts_are_cut_and_counted(tiny):
+def test_longer_texts_are_truncated_and_counted(tiny):
     long, exact = "east north far far far far far", "east north far far"
     vectors = tiny.encode([long, exact, "east"])
     np.testing.assert_array_equal(vectors[0], vectors[1])
     assert tiny.truncated == 1
     tiny.encode([long, long])
     assert tiny.truncated == 3
+
+
+@pytest.mark.parametrize("unit", ["qzj", "a", " ", "word ", "😀", "ab<s>"])
+def test_an_endless_text_has_the_vector_of_its_first_tokens(packaged, unit):
+    tokenizer, vectors = packaged
+    text = unit * (2_000_000 // len(unit))
+    encoder = StaticEncoder.embedded(max_tokens=64)
+    start = time.process_time()
+    found = encoder.encode([text])[0]
+    assert time.process_time() - start < 0.5
+    tokens = tokenizer.encode(text[:20_000], add_special_tokens=False).ids[:64]
+    np.testing.assert_allclose(found, vectors[tokens].mean(axis=0), rtol=1e-5, atol=1e-6)
+    assert encoder.truncated == 1
+
+
+def test_a_text_cut_by_characters_counts_as_truncated(tiny):
+    vectors = tiny.encode(["east" + " " * 4000 + "north", "east" + " " * 3900 + "north"])
+    np.testing.assert_array_equal(vectors, np.array([[1, 0], [0.5, 0.5]], dtype=np.float32))
+    assert tiny.truncated == 1
+
+
+def test_words_and_languages_are_known(encoder, tiny):
+    assert (encoder.languages, tiny.languages) == (("en",), None)
+    words = ["sports", "business", "technology", "technolgy", "", "two words", "日本語", "\ud83d"]
+    assert [word for word in words if encoder.knows_word(word)] == words[:3]
+    assert [word for word in ("east", "west", "east north") if tiny.knows_word(word)] == ["east"]
 
 
 def test_limit_of_the_embedded_encoder_can_be_set(encoder, packaged):

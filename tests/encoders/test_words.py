@@ -1,10 +1,8 @@
 """Averaged word vectors: by hand, in any company, by a stated rule of what a word is."""
 
-import json
 import pickle
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 
 from ulr import DatalessClassifier
 from ulr.encoders import Encoder
-from ulr.encoders.vocabulary import WordVectors
+from ulr.encoders.word_vectors import WordVectors
 from ulr.encoders.words import FILES, WordEncoder
 from ulr.errors import EncoderError
 
@@ -28,18 +26,19 @@ needs_package = pytest.mark.skipif(
 
 
 def encoder_of(*words, **settings):
-    """An encoder whose vectors tell which words went in: word i is the i-th axis."""
-    return WordEncoder(WordVectors.of(words, np.eye(len(words), dtype=np.float32)), **settings)
+    """An encoder whose vectors show which words went in: word i is the i-th axis."""
+    encoder = WordEncoder(WordVectors.of(words, np.eye(len(words), dtype=np.float32)), **settings)
+    encoder.words = words
+    return encoder
 
 
 def words_in(encoder, text):
     """The known words of a text, each as often as it went into the mean, in alphabetical order."""
-    vocabulary = encoder._vectors.vocabulary
     shares = encoder.encode([text])[0]
     if not shares.any():
         return []
     counts = np.rint(shares / shares[shares > 0].min()).astype(int)
-    return sorted(vocabulary[i] for i, count in enumerate(counts) for _ in range(count))
+    return sorted(encoder.words[i] for i, count in enumerate(counts) for _ in range(count))
 
 
 @pytest.fixture
@@ -185,14 +184,6 @@ def test_long_and_strange_pieces_are_no_trouble():
     assert encoder.encode(strange).any(axis=1).tolist() == [True, False, False, False, False, True]
 
 
-def test_ten_thousand_labels_take_little_time(compass):
-    labels = [f"{'north' if i % 2 else 'east'} label-{i} and part{i}" for i in range(10_000)]
-    start = time.process_time()
-    vectors = compass.encode(labels)
-    assert time.process_time() - start < 5
-    np.testing.assert_array_equal(vectors[:2], [[1, 0], [0, 1]])
-
-
 def test_fingerprint_names_the_vectors_and_the_case():
     numbers = np.eye(2, dtype=np.float32)
     same, other = WordVectors.of(["a", "b"], numbers), WordVectors.of(["a", "c"], numbers)
@@ -240,21 +231,22 @@ def test_pickle_of_vectors_in_memory_carries_them(compass):
     assert again.fingerprint == compass.fingerprint
 
 
+def test_words_are_known_in_their_case(compass):
+    assert compass.languages is None
+    assert compass.knows_word("north")
+    assert not compass.knows_word("nort")
+
+
+def test_only_the_first_million_characters_are_used(compass):
+    found = compass.encode(["north " + "x" * 1_000_000 + " west", "north"])
+    np.testing.assert_array_equal(found[0], found[1])
+    assert compass.truncated == 1
+
+
 def test_a_classifier_takes_it(compass):
     texts = ["far north", "north north", "to the west", "West of west"]
     classifier = DatalessClassifier(["north", "west"], encoder=compass).fit(texts)
     assert classifier.predict(texts).tolist() == ["north", "north", "west", "west"]
-
-
-def test_opening_a_converted_file_needs_neither_pyarrow_nor_torch(file):
-    WordEncoder.from_file(file)
-    code = (
-        "import json, sys; from ulr.encoders.words import WordEncoder;"
-        "WordEncoder.from_file(sys.argv[1]).encode(['north']); print(json.dumps(list(sys.modules)))"
-    )
-    run = [sys.executable, "-c", code, file]
-    modules = json.loads(subprocess.run(run, capture_output=True, check=True).stdout)
-    assert {"torch", "pyarrow", "pandas", "sklearn"}.isdisjoint(modules)
 
 
 def test_without_the_package_it_says_how_to_install_it():
@@ -264,8 +256,8 @@ def test_without_the_package_it_says_how_to_install_it():
         "try:\n    WordEncoder.packaged()\nexcept Exception as error:\n    print(error)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "is not installed; install it with: pip install 'ulr[glove]'." in run.stdout
-    assert {packaged.install for packaged in FILES} == {"pip install 'ulr[glove]'"}
+    assert "is not installed; install it with: pip install 'ulr[glove]'" in run.stdout
+    assert all(packaged.install.startswith("pip install 'ulr[glove]'") for packaged in FILES)
 
 
 @pytest.fixture(scope="module")
@@ -292,6 +284,13 @@ def test_packaged_encoder_is_as_described(packaged):
     packed = pickle.dumps(packaged)
     assert len(packed) < 1000
     np.testing.assert_array_equal(pickle.loads(packed).encode(TEXTS), packaged.encode(TEXTS))
+
+
+@needs_package
+def test_packaged_encoder_knows_english_words(packaged):
+    assert packaged.languages == ("en",)
+    words = ["sports", "Sports", "e-mail", "technolgiy", "", "日本語", "\ud83d", "."]
+    assert [word for word in words if packaged.knows_word(word)] == words[:3]
 
 
 @needs_package

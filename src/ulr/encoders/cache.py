@@ -1,23 +1,30 @@
-"""Vectors kept on disk by encoder and text, so that what was encoded once need not be again.
+"""The vector cache: vectors on disk, by encoder and text.
 
-A cache is a folder with one folder an encoder. In it every process appends to a file of its own,
-so any number of them may share it; a file is a row of blocks, each with checksums:
+A cache is a folder with one subfolder per encoder. Every process appends to a file of its own, so
+that processes can share a cache:
 
-    magic, version | rows, dims | checksum of the keys | checksum of the vectors | keys | vectors
+    NAME.keys       magic, version, dims | hash of text, checksum | hash of text, checksum | ...
+    NAME.vectors    vector | vector | ...
 
-A block that is cut off or damaged counts as if it were not there.
+Incomplete and damaged vectors are ignored.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
+import io
 import json
-import mmap
+import os
 import secrets
 import shutil
 import struct
+import threading
+import time
+import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,101 +32,162 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.encoders.protocol import Encoder, checked_vectors, texts_at_a_time
-from ulr.errors import EncoderError
-from ulr.files import whole_file
+from ulr.encoders.batching import batch_texts
+from ulr.encoders.protocol import Encoder, checked_vectors
+from ulr.errors import EncoderError, InputError
+from ulr.files import atomic_file
 
-_MAGIC, _VERSION = b"ULRV", 1
-_HEADER = struct.Struct("<4sIIIII")
+try:
+    import fcntl
+except ImportError:  # Windows: processes may encode the same texts at the same time
+    fcntl = None  # type: ignore[assignment]
+
+_MAGIC, _VERSION = b"ULRV", 2
+_HEADER = struct.Struct("<4sII")
 _KEY_BYTES = 16
-_ABOUT, _ENDING = "encoder.json", ".vectors"
-
-Keys = NDArray[np.uint64]
+_ENTRY = np.dtype([("key", f"V{_KEY_BYTES}"), ("checksum", "<u4")])
+_MAX_DIMS = 1 << 20
+_ROW_BITS = 40
+_BATCH_KEYS = 1024
+_ABOUT, _LOCK, _KEYS, _VECTORS = "encoder.json", "lock", ".keys", ".vectors"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_LOCK_SECONDS, _POLL_SECONDS = 60.0, 0.02
 
 
 class CachedEncoder:
-    """An encoder that keeps its vectors in a cache and takes from it what is there.
+    """An encoder that looks vectors up in a cache, and adds those that are missing.
 
-    Texts go through the encoder in the same company whether or not an earlier run was killed, so
-    a run that goes on from where another died gives the same vectors to the last bit.
+    Threads may share it. If the cache cannot be written to, a warning is given once and nothing
+    more is written; encoding continues. Processes that encode the same batch wait for each other
+    instead of encoding it twice.
+
+    An interrupted run that is started again gives bitwise the same vectors: complete batches are
+    found in the cache, and the others are encoded as they would have been.
 
     Parameters
     ----------
     encoder
-        The encoder; it needs a `fingerprint` that tells its vectors from others'.
+        The encoder; its attribute `fingerprint` must identify its weights and settings.
     folder
-        The cache, made where there is none.
+        The cache; created if it does not exist.
 
     Attributes
     ----------
     found, encoded
-        Texts whose vectors were in the cache so far, and texts that were encoded.
+        Texts found in the cache so far, and texts encoded.
+    disabled
+        Whether writing to the cache has failed.
     """
 
     def __init__(self, encoder: Encoder, folder: str | Path) -> None:
         fingerprint = getattr(encoder, "fingerprint", None)
         if not isinstance(fingerprint, str):
             raise EncoderError(
-                f"a cache tells encoders apart by their fingerprint, and {type(encoder).__name__} "
-                "has none; give it an attribute 'fingerprint' that names its weights."
+                f"a cache needs the fingerprint of an encoder, and {type(encoder).__name__} "
+                "has none; give it an attribute 'fingerprint' that identifies its weights."
             )
         self._encoder, self._folder = encoder, Path(folder)
         self._store = _Store(self._folder, fingerprint)
         self.fingerprint = fingerprint
-        self.texts_at_a_time = texts_at_a_time(encoder)
+        self.batch_texts = batch_texts(encoder)
         self.found = self.encoded = 0
+        self.disabled = False
+        self._lock = threading.Lock()  # guards the store, the counts and `disabled`
+        try:
+            self._store.create()
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise EncoderError(
+                    f"the cache {folder} cannot be used: {error.strerror}."
+                ) from error
+            self._disable(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CachedEncoder, (self._encoder, self._folder)
 
     @property
     def spec(self) -> str | None:
-        """The name of the encoder inside."""
+        """Name of the cached encoder."""
         return getattr(self._encoder, "spec", None)
 
     @property
     def truncated(self) -> int | None:
-        """Texts cut so far; not known once vectors came out of the cache."""
+        """Texts truncated so far; None once vectors were found in the cache."""
         return None if self.found else getattr(self._encoder, "truncated", None)
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Languages that the cached encoder was made for; None if that is unknown."""
+        return getattr(self._encoder, "languages", None)
+
+    @property
+    def knows_word(self) -> Callable[[str], bool] | None:
+        """Whether the cached encoder knows a word as a whole; None if it cannot tell."""
+        return getattr(self._encoder, "knows_word", None)
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims), in their order."""
-        keys = _keys(texts)
-        self._store.refresh()
-        rows, vectors = self._store.find(keys)
-        missing = np.flatnonzero(rows < 0)
-        self.found += len(texts) - len(missing)
-        if len(missing) == 0:
-            return vectors
-        _, first, again = np.unique(keys[missing], axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # each text once, in the order of the texts
-        new = missing[first[order]]
-        n_dims = vectors.shape[1] if len(missing) < len(texts) else None
-        made = checked_vectors(self._encoder, [texts[place] for place in new], n_dims)
-        self._store.append(keys[new], made)
-        self.encoded += len(new)
-        if len(new) == len(texts):
-            return made
-        if len(missing) == len(texts):
-            vectors = np.empty((len(texts), made.shape[1]), dtype=np.float32)
-        vectors[missing] = made[np.argsort(order)[again.ravel()]]
-        return vectors
+        if not texts:
+            return checked_vectors(self._encoder, texts)
+        keys = [_key(text) for text in texts]
+        unique = dict(zip(keys, texts, strict=True))
+        found, new = self._find(unique), {}
+        if len(found) < len(unique):
+            with self._store.claim(keys[0]):
+                found = self._find(unique)  # another process may have encoded them meanwhile
+                new = self._encode_missing(unique, found)
+        with self._lock:
+            self.found += sum(key in found for key in keys)
+        vectors = found | new
+        return np.stack([vectors[key] for key in keys])
+
+    def _find(self, keys: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        with self._lock:
+            self._store.refresh()
+            return self._store.find(keys)
+
+    def _encode_missing(
+        self, texts: dict[bytes, str], found: dict[bytes, NDArray[np.float32]]
+    ) -> dict[bytes, NDArray[np.float32]]:
+        """Encode the texts that were not found, and write them to the cache."""
+        missing = {key: text for key, text in texts.items() if key not in found}
+        if not missing:
+            return {}
+        n_dims = len(next(iter(found.values()))) if found else None
+        encoded = checked_vectors(self._encoder, list(missing.values()), n_dims)
+        with self._lock:
+            self.encoded += len(missing)
+            if not self.disabled:
+                try:
+                    self._store.append(list(missing), encoded)
+                except OSError as error:
+                    self._disable(error)
+        return dict(zip(missing, encoded, strict=True))
+
+    def _disable(self, error: OSError) -> None:
+        self.disabled = True
+        warnings.warn(
+            f"the cache {self._folder} cannot be written to ({error.strerror}); new vectors are "
+            "not kept in it.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What a cache holds of one encoder.
+    """The vectors of one encoder in a cache.
 
     Attributes
     ----------
     encoder
-        Its fingerprint.
+        Fingerprint of the encoder.
     texts, dimensions
-        Vectors that can be used, and their dimensions.
+        Number of usable vectors, and their dimensions.
     megabytes
-        On disk.
+        Size on disk.
     damaged_megabytes
-        Of it, what cannot be used.
+        Part of it that is damaged or incomplete.
     """
 
     encoder: str
@@ -129,33 +197,34 @@ class CacheEntry:
     damaged_megabytes: float
 
 
-def look_into(folder: str | Path) -> list[CacheEntry]:
-    """What a cache holds, every block checked."""
+def inspect_cache(folder: str | Path) -> list[CacheEntry]:
+    """List the encoders in a cache, with every checksum verified."""
     entries = []
-    for own, fingerprint in _encoder_folders(Path(folder)):
-        store = _Store(own.parent, fingerprint)
-        store.refresh()
-        whole = [block for number, block in enumerate(store.blocks) if store.is_whole(number)]
-        total = sum(file.stat().st_size for file in own.glob(f"*{_ENDING}"))
-        used = sum(block.n_bytes for block in whole)
-        dimensions = whole[0].n_dims if whole else None
-        texts = sum(block.n_rows for block in whole)
-        entries.append(
-            CacheEntry(fingerprint, texts, dimensions, total / 1e6, (total - used) / 1e6)
-        )
+    for path, fingerprint in _encoder_folders(Path(folder)):
+        n_bytes = n_valid_bytes = n_texts = 0
+        dimensions = None
+        for file in map(_VectorFile, sorted(path.glob(f"*{_KEYS}"))):
+            n_valid = file.count_valid(file.refresh())
+            n_texts += n_valid
+            n_valid_bytes += _HEADER.size + n_valid * (_ENTRY.itemsize + 4 * file.n_dims)
+            dimensions = dimensions or file.n_dims
+        for suffix in (_KEYS, _VECTORS):
+            n_bytes += sum(each.stat().st_size for each in path.glob(f"*{suffix}"))
+        damaged = max(0, n_bytes - n_valid_bytes)
+        entries.append(CacheEntry(fingerprint, n_texts, dimensions, n_bytes / 1e6, damaged / 1e6))
     return entries
 
 
-def clear(folder: str | Path) -> int:
-    """Remove what a cache holds, and nothing else; how many encoders' vectors that were."""
-    own = [each for each, _ in _encoder_folders(Path(folder))]
-    for each in own:
-        shutil.rmtree(each)
-    return len(own)
+def clear_cache(folder: str | Path) -> int:
+    """Delete the vectors in a cache, and nothing else; returns the number of encoders."""
+    paths = [path for path, _ in _encoder_folders(Path(folder))]
+    for path in paths:
+        shutil.rmtree(path)
+    return len(paths)
 
 
 def _encoder_folders(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The folders of a cache and whose they are."""
+    """Subfolders of a cache and the fingerprints of their encoders."""
     if not folder.is_dir():
         raise EncoderError(f"there is no cache {folder}.")
     for about in sorted(folder.glob(f"*/{_ABOUT}")):
@@ -171,209 +240,160 @@ def _folder_name(fingerprint: str) -> str:
     return hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _keys(texts: list[str]) -> Keys:
-    """Two numbers a text, (n_texts, 2), that no other text shares."""
-    digests = [
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
-        for text in texts
-    ]
-    return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2)
+def _key(text: str) -> bytes:
+    """Hash of a text."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=_KEY_BYTES).digest()
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Where a block lies, and what its vectors must add up to."""
-
-    file: int
-    vectors_at: int
-    n_rows: int
-    n_dims: int
-    checksum: int
-
-    @property
-    def n_bytes(self) -> int:
-        return _HEADER.size + self.n_rows * (_KEY_BYTES + self.n_dims * 4)
+def _checksum(key: bytes, vector: NDArray[np.float32]) -> int:
+    return zlib.crc32(vector.data, zlib.crc32(key))
 
 
-class _File:
-    """A file of blocks, as far as it has been looked at."""
+class _VectorFile:
+    """The vectors that one process has written."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.looked_at, self.broken = path, 0, False
-        self.content: mmap.mmap | bytes = b""
+        self.path, self.n_dims = path, 0
+        self._checksums = np.empty(0, dtype=np.uint32)
+        self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
-    def grown(self) -> bool:
-        """Whether there is more to look at; the new content is at hand then."""
-        if self.broken or not self.path.exists() or self.path.stat().st_size <= self.looked_at:
-            return False
-        with self.path.open("rb") as file:
-            self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return True
+    @property
+    def n_rows(self) -> int:
+        return len(self._vectors)
 
-    def next_block(self, number: int) -> tuple[_Block, Keys] | None:
-        """The next block that is all there, and its keys."""
-        start, content = self.looked_at, self.content
-        if len(content) - start < _HEADER.size:
-            return None
-        magic, version, n_rows, n_dims, of_keys, of_vectors = _HEADER.unpack_from(content, start)
-        keys_at = start + _HEADER.size
-        block = _Block(number, keys_at + n_rows * _KEY_BYTES, n_rows, n_dims, of_vectors)
-        if (magic, version) != (_MAGIC, _VERSION) or not n_rows or not n_dims:
-            self.broken = True
-            return None
-        if start + block.n_bytes > len(content):  # being written, or cut off for good
-            return None
-        keys = content[keys_at : block.vectors_at]
-        if zlib.crc32(content[start + 8 : start + 16] + keys) != of_keys:
-            self.broken = True
-            return None
-        self.looked_at = start + block.n_bytes
-        return block, np.frombuffer(keys, dtype="<u8").reshape(-1, 2)
+    def refresh(self) -> list[bytes]:
+        """Keys that have been added since the last call; none if this is another kind of file."""
+        start = self.n_rows
+        try:
+            with self.path.open("rb") as file:
+                magic, version, n_dims = _HEADER.unpack(file.read(_HEADER.size))
+                if (magic, version) != (_MAGIC, _VERSION) or not 0 < n_dims < _MAX_DIMS:
+                    return []
+                file.seek(start * _ENTRY.itemsize, os.SEEK_CUR)
+                content = file.read()
+            path = self.path.with_suffix(_VECTORS)
+            n_rows = path.stat().st_size // (4 * n_dims)
+        except (OSError, struct.error):
+            return []
+        n_new = min(len(content) // _ENTRY.itemsize, n_rows - start)
+        if n_new <= 0:
+            return []
+        entries = np.frombuffer(content, dtype=_ENTRY, count=n_new)
+        self.n_dims = n_dims
+        self._checksums = np.append(self._checksums, entries["checksum"])
+        self._vectors = np.memmap(path, np.dtype("<f4"), "r", shape=(start + n_new, n_dims))
+        joined = entries["key"].tobytes()
+        return [joined[i : i + _KEY_BYTES] for i in range(0, len(joined), _KEY_BYTES)]
+
+    def count_valid(self, keys: list[bytes]) -> int:
+        """Number of vectors that match their checksums, given the keys of all rows."""
+        n_valid = 0
+        for start in range(0, len(keys), _BATCH_KEYS):
+            batch = keys[start : start + _BATCH_KEYS]
+            n_valid += len(self.read({key: start + i for i, key in enumerate(batch)}))
+        return n_valid
+
+    def read(self, rows: dict[bytes, int]) -> dict[bytes, NDArray[np.float32]]:
+        """Vectors that match their checksums, by key."""
+        vectors = np.asarray(self._vectors[list(rows.values())])
+        return {
+            key: vector
+            for (key, row), vector in zip(rows.items(), vectors, strict=True)
+            if _checksum(key, vector) == self._checksums[row]
+        }
 
 
 class _Store:
-    """The vectors of one encoder."""
+    """The vectors of one encoder. Only `claim` may be used by several threads at once."""
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
-        self._folder = folder / _folder_name(fingerprint)
-        self._make(fingerprint)
-        self._files: list[_File] = []
-        self._own = self._folder / f"{secrets.token_hex(8)}{_ENDING}"
-        self._index = _Index()
-        self.blocks: list[_Block] = []
-        self._first_rows = np.empty(0, dtype=np.int64)
-        self._whole: dict[int, bool] = {}
+    def __init__(self, cache: Path, fingerprint: str) -> None:
+        self._folder = cache / _folder_name(fingerprint)
+        self._fingerprint = fingerprint
+        self._name = secrets.token_hex(8)
+        self._files: list[_VectorFile] = []
+        self._index: dict[bytes, int] = {}  # file number and row, in one integer
 
-    def _make(self, fingerprint: str) -> None:
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            if not (self._folder / _ABOUT).exists():
-                with whole_file(self._folder / _ABOUT) as file:
-                    file.write(json.dumps({"fingerprint": fingerprint}).encode())
-        except OSError as error:
-            raise EncoderError(
-                f"the cache {self._folder.parent} cannot be used: {error.strerror}."
-            ) from error
+    def create(self) -> None:
+        """Create the folder, if it does not exist."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        about = self._folder / _ABOUT
+        if not about.exists():
+            # It is refused if another process creates the same file at the same time.
+            with contextlib.suppress(InputError), atomic_file(about) as file:
+                file.write(json.dumps({"fingerprint": self._fingerprint}).encode())
 
     def refresh(self) -> None:
-        """Take in what this and other processes have written since the last look."""
-        new = set(self._folder.glob(f"*{_ENDING}")).difference(file.path for file in self._files)
-        self._files.extend(_File(path) for path in sorted(new))
+        """Read what this and other processes have written since the last call."""
+        new = set(self._folder.glob(f"*{_KEYS}")).difference(file.path for file in self._files)
+        # A damaged vector is written again later, and the last one of a key is used.
+        self._files.extend(map(_VectorFile, sorted(new, key=lambda path: path.stat().st_mtime_ns)))
         for number, file in enumerate(self._files):
-            if not file.grown():
-                continue
-            while (found := file.next_block(number)) is not None:
-                block, keys = found
-                first = self._n_rows
-                self.blocks.append(block)
-                self._first_rows = np.append(self._first_rows, first)
-                self._index.add(keys, first + np.arange(len(keys)))
+            first = (number << _ROW_BITS) + file.n_rows
+            self._index.update((key, first + i) for i, key in enumerate(file.refresh()))
 
-    @property
-    def _n_rows(self) -> int:
-        return int(self._first_rows[-1]) + self.blocks[-1].n_rows if self.blocks else 0
+    def find(self, keys: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        """Vectors of the texts that are in the cache, by key."""
+        by_file: dict[int, dict[bytes, int]] = {}
+        for key in keys:
+            if (position := self._index.get(key)) is not None:
+                number, row = divmod(position, 1 << _ROW_BITS)
+                by_file.setdefault(number, {})[key] = row
+        vectors: dict[bytes, NDArray[np.float32]] = {}
+        for number, rows in by_file.items():
+            vectors |= self._files[number].read(rows)
+        return vectors
 
-    def find(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The row of each key, -1 where there is none, and the vectors of those there are."""
-        while True:
-            rows = self._index.find(keys)
-            found = np.flatnonzero(rows >= 0)
-            numbers = np.searchsorted(self._first_rows, rows[found], side="right") - 1
-            used = np.unique(numbers).tolist()
-            damaged = [number for number in used if not self.is_whole(number)]
-            if not damaged:
-                break
-            for number in damaged:  # the same texts may be in another block
-                first = int(self._first_rows[number])
-                self._index.forget(first, first + self.blocks[number].n_rows)
-        n_dims = self.blocks[used[0]].n_dims if used else 0
-        vectors = np.empty((len(keys), n_dims), dtype=np.float32)
-        for number in used:
-            places = found[numbers == number]
-            own = self._vectors(self.blocks[number])
-            vectors[places] = own[rows[places] - self._first_rows[number]]
-        return rows, vectors
+    def append(self, keys: list[bytes], vectors: NDArray[np.float32]) -> None:
+        """Write vectors; if that fails, raise OSError and leave nothing of them behind."""
+        vectors = np.ascontiguousarray(vectors, dtype="<f4")
+        entries = np.empty(len(keys), dtype=_ENTRY)
+        entries["key"] = np.frombuffer(b"".join(keys), dtype=f"V{_KEY_BYTES}")
+        entries["checksum"] = list(map(_checksum, keys, vectors))
+        # A forked process has its parent's name, but another process id.
+        path = self._folder / f"{self._name}-{os.getpid()}{_KEYS}"
+        with (
+            path.with_suffix(_VECTORS).open("ab", buffering=0) as vector_file,
+            path.open("ab", buffering=0) as key_file,
+        ):
+            ends = vector_file.tell(), key_file.tell()
+            header = b"" if ends[1] else _HEADER.pack(_MAGIC, _VERSION, vectors.shape[1])
+            try:
+                _write(vector_file, vectors.tobytes())
+                _write(key_file, header + entries.tobytes())
+            except OSError:
+                vector_file.truncate(ends[0])
+                key_file.truncate(ends[1])
+                raise
 
-    def is_whole(self, number: int) -> bool:
-        """Whether the vectors of a block are what was written; looked at once."""
-        if number not in self._whole:
-            block = self.blocks[number]
-            self._whole[number] = zlib.crc32(self._vectors(block).data) == block.checksum
-        return self._whole[number]
+    @contextlib.contextmanager
+    def claim(self, key: bytes) -> Iterator[None]:
+        """Keep other processes from encoding a batch, given its first text, during the block.
 
-    def _vectors(self, block: _Block) -> NDArray[np.float32]:
-        content, size = self._files[block.file].content, block.n_rows * block.n_dims
-        flat = np.frombuffer(content, "<f4", count=size, offset=block.vectors_at)
-        return flat.reshape(block.n_rows, block.n_dims)
-
-    def append(self, keys: Keys, vectors: NDArray[np.float32]) -> None:
-        """Write a block of vectors that were not there."""
-        key_bytes = keys.astype("<u8").tobytes()
-        vector_bytes = vectors.astype("<f4", copy=False).tobytes()
-        shape = struct.pack("<II", *vectors.shape)
-        checksums = zlib.crc32(shape + key_bytes), zlib.crc32(vector_bytes)
-        header = _HEADER.pack(_MAGIC, _VERSION, *vectors.shape, *checksums)
-        try:
-            block = header + key_bytes + vector_bytes
-            with self._own.open("ab", buffering=0) as file:
-                start = file.tell()
-                if file.write(block) != len(block):
-                    file.truncate(start)
-                    raise OSError(None, "No space left on device")
-        except OSError as error:
-            raise EncoderError(
-                f"the cache {self._folder.parent} cannot be written: {error.strerror}. What it "
-                "holds is kept; make room, or go on without a cache."
-            ) from error
+        The advisory lock is one byte of a lock file. Without support for locks, or after a minute
+        of waiting, the block runs without it.
+        """
+        with contextlib.ExitStack() as stack:
+            if fcntl is not None:
+                with contextlib.suppress(OSError):
+                    file = stack.enter_context((self._folder / _LOCK).open("ab"))
+                    deadline = time.monotonic() + _LOCK_SECONDS
+                    while not _lock_byte(file.fileno(), int.from_bytes(key[:7])):
+                        if time.monotonic() > deadline:
+                            break
+                        time.sleep(_POLL_SECONDS)
+            yield
 
 
-class _Index:
-    """Where the vector of a key is: sorted runs, few of them, each at least twice the next."""
-
-    def __init__(self) -> None:
-        self._runs: list[_Run] = []
-
-    def add(self, keys: Keys, rows: NDArray[np.int64]) -> None:
-        """Take in keys and their rows."""
-        run = _Run.of(keys[:, 0], keys[:, 1], rows)
-        while self._runs and len(self._runs[-1].rows) < 2 * len(run.rows):
-            run = self._runs.pop().followed_by(run)
-        self._runs.append(run)
-
-    def find(self, keys: Keys) -> NDArray[np.int64]:
-        """The row of each key, -1 where there is none; the latest where there are several."""
-        found = np.full(len(keys), -1, dtype=np.int64)
-        for run in self._runs:
-            # The last of those that share their first number; others are as if not there.
-            places = np.maximum(np.searchsorted(run.first, keys[:, 0], side="right") - 1, 0)
-            same = (run.first[places] == keys[:, 0]) & (run.second[places] == keys[:, 1])
-            found[same] = run.rows[places[same]]
-        return found
-
-    def forget(self, first: int, end: int) -> None:
-        """Let go of the rows from one to before another."""
-        for place, run in enumerate(self._runs):
-            kept = (run.rows < first) | (run.rows >= end)
-            self._runs[place] = _Run(run.first[kept], run.second[kept], run.rows[kept])
-        self._runs = [run for run in self._runs if len(run.rows)]
+def _write(file: io.FileIO, content: bytes) -> None:
+    if file.write(content) != len(content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """Keys, both numbers, and their rows, in the order of the first number."""
-
-    first: Keys
-    second: Keys
-    rows: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, first: Keys, second: Keys, rows: NDArray[np.int64]) -> _Run:
-        order = np.argsort(first, kind="stable")
-        return cls(first[order], second[order], rows[order])
-
-    def followed_by(self, other: _Run) -> _Run:
-        return _Run.of(
-            np.concatenate([self.first, other.first]),
-            np.concatenate([self.second, other.second]),
-            np.concatenate([self.rows, other.rows]),
-        )
+def _lock_byte(descriptor: int, byte: int) -> bool:
+    """Try to lock a byte of a file, until the file is closed; whether that succeeded."""
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

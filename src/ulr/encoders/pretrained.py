@@ -1,6 +1,6 @@
-"""Hugging Face models on PyTorch, from safetensors alone: found, checked, loaded, run in batches.
+"""Hugging Face models on PyTorch: found, verified, loaded from safetensors, run in batches.
 
-What is made of their outputs is left to the dual encoder and the single one.
+Used by the dual and the single encoder, and for training them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import hashlib
 import inspect
 import json
 import logging
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tokenizers import Encoding
 
-from ulr.encoders.tokens import whole_characters
-from ulr.encoders.weights import find_folder, one_line
+from ulr.encoders.tokenization import max_characters, replace_surrogates
+from ulr.encoders.weights import find_folder, first_line, install_command
 from ulr.errors import EncoderError
 from ulr.files import sha256
 
@@ -28,39 +29,47 @@ if TYPE_CHECKING:
     import torch
 
 MAX_TOKENS = 128
+DUAL, SINGLE = "AutoModel", "AutoModelForSequenceClassification"
 _WEIGHTS, _WEIGHTS_INDEX = "model.safetensors", "model.safetensors.index.json"
 _VOCABULARY = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "*.model")
 _FROM_HUB = ("*.json", *_VOCABULARY, _WEIGHTS, "model-*.safetensors")
 _PRECISIONS = ("float32", "float16", "bfloat16")
-_TOKENS_AT_A_TIME = {"cpu": 2048, "cuda": 32768, "mps": 16384}
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768, "mps": 16384}
+_HEAD_PARTS = ("pooler.", "classifier", "score", "pre_")
+_QUIET = threading.RLock()
 
 
 class Pretrained:
-    """A model and its tokenizer on a device, with batches padded behind their texts.
+    """A model and its tokenizer on a device.
 
     Parameters
     ----------
     folder
-        Where its files are.
+        Folder of the model.
     name
-        What the user calls it.
+        Name of the model in messages.
     head
-        The class of `transformers` that loads it.
-    device, precision, tokens_at_a_time
+        Class of `transformers` that loads it, `DUAL` or `SINGLE`.
+    new_outputs
+        Number of outputs of the head in training: weights of a head that the folder lacks are
+        initialised with PyTorch's random generator. None to refuse models with missing weights.
+    device, precision, batch_tokens
         As for `TransformerEncoder`.
 
     Attributes
     ----------
+    model
+        The model, in evaluation mode.
     tokenizer
-        The tokenizer, which neither pads nor truncates yet.
+        The tokenizer, without padding and truncation.
     config
-        The model's own description of itself.
+        The model's configuration.
     fingerprint
-        The hashes of its weights and of its vocabulary.
-    most_tokens
-        Tokens that it has positions for; None where there is no limit.
+        Hashes of its weights and its vocabulary.
+    max_positions
+        Most tokens that it has positions for; None if there is no limit.
     stated_max_tokens
-        The length that its tokenizer states; None where it states none.
+        The length that its tokenizer states; None if it states none.
     """
 
     def __init__(
@@ -68,118 +77,209 @@ class Pretrained:
         folder: Path,
         name: str,
         *,
-        head: str = "AutoModel",
+        head: str = DUAL,
+        new_outputs: int | None = None,
         device: str | None = None,
         precision: str | None = None,
-        tokens_at_a_time: int | None = None,
+        batch_tokens: int | None = None,
     ) -> None:
         require_torch()
         if precision is not None and precision not in _PRECISIONS:
             raise EncoderError(
                 f"precision must be one of {', '.join(_PRECISIONS)}; got {precision!r}."
             )
-        if tokens_at_a_time is not None and tokens_at_a_time < 1:
-            raise EncoderError(f"tokens_at_a_time must be at least 1; got {tokens_at_a_time}.")
+        if batch_tokens is not None and batch_tokens < 1:
+            raise EncoderError(f"batch_tokens must be at least 1; got {batch_tokens}.")
         self.name = name
         self.device = choose_device(device)
-        weights, vocabulary = _weights(folder, name), _vocabulary(folder, name)
+        weights, vocabulary = _weight_files(folder, name), _vocabulary_files(folder, name)
         if precision is None:
             precision = "float32" if self.device.type == "cpu" else "float16"
-        with quiet(), unusable(f"{name} cannot be loaded"):
-            tokenizer, self._model = _load(folder, name, head, precision)
-            self._model.to(self.device).eval()
-        self.tokenizer = tokenizer.backend_tokenizer
+        with quiet(), model_errors(f"{name} cannot be loaded"):
+            self._tokenizer, self.model = _load(folder, name, head, precision, new_outputs)
+            self.model.to(self.device).eval()
+        self.tokenizer = self._tokenizer.backend_tokenizer
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        self.truncation_side = tokenizer.truncation_side
-        self._pad = tokenizer.pad_token_id or 0
-        self._inputs = ["input_ids", "attention_mask"]
-        accepted = inspect.signature(self._model.forward).parameters
-        if "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in accepted:
-            self._inputs.append("token_type_ids")
-        self.config = self._model.config
-        self.fingerprint = f"{_combined(weights)} {_combined(vocabulary)}"
-        self.tokens_at_a_time = tokens_at_a_time or _TOKENS_AT_A_TIME[self.device.type]
-        self.most_tokens = _positions(self._model)
-        stated = int(tokenizer.model_max_length)
-        self.stated_max_tokens = self.most_tokens if stated > 1_000_000 else stated
+        self.truncation_side = self._tokenizer.truncation_side
+        self._pad = self._tokenizer.pad_token_id or 0
+        accepted = inspect.signature(self.model.forward).parameters
+        expected = self._tokenizer.model_input_names
+        self._has_types = "token_type_ids" in expected and "token_type_ids" in accepted
+        self.config = self.model.config
+        self.fingerprint = f"{_hash_of(weights)} {_hash_of(vocabulary)}"
+        self.batch_tokens = batch_tokens or _BATCH_TOKENS[self.device.type]
+        self.max_positions = _max_positions(self.model)
+        stated = int(self._tokenizer.model_max_length)
+        self.stated_max_tokens = self.max_positions if stated > 1_000_000 else stated
 
-    def allowed_tokens(
-        self, asked: int | None, said: int | None = None, *, pair: bool = False
+    def choose_max_tokens(
+        self, requested: int | None, default: int | None = None, *, pair: bool = False
     ) -> int:
-        """Tokens to use: those asked for if they can be, else those said elsewhere, else 128."""
+        """The requested number of tokens if it is possible; without one, `default` or 128."""
         least = self.tokenizer.num_special_tokens_to_add(pair) + 1
-        if asked is None:
-            wished = said or MAX_TOKENS
-            return max(least, min(wished, self.most_tokens or wished))
-        if asked < least:
-            raise EncoderError(f"max_tokens must be at least {least} for {self.name}; got {asked}.")
-        if self.most_tokens is not None and asked > self.most_tokens:
+        if requested is None:
+            chosen = default or MAX_TOKENS
+            return max(least, min(chosen, self.max_positions or chosen))
+        if requested < least:
             raise EncoderError(
-                f"max_tokens must be at most {self.most_tokens} for {self.name}, which has no "
-                f"positions for more; got {asked}."
+                f"max_tokens must be at least {least} for {self.name}; got {requested}."
             )
-        return asked
+        if self.max_positions is not None and requested > self.max_positions:
+            raise EncoderError(
+                f"max_tokens must be at most {self.max_positions} for {self.name}, which has no "
+                f"positions for more; got {requested}."
+            )
+        return requested
 
-    def run(self, batch: list[Encoding]) -> tuple[Any, torch.Tensor]:
-        """What the model gives for some texts, and which of their (n_texts, n_tokens) are real."""
+    def inputs(self, batch: Sequence[Encoding]) -> dict[str, torch.Tensor]:
+        """Inputs of the model for tokenized texts, padded to the longest, (n_texts, n_tokens)."""
         import torch
 
         shape = len(batch), max(len(each.ids) for each in batch)
-        given = {
+        arrays = {
             "input_ids": np.full(shape, self._pad, dtype=np.int64),
-            "token_type_ids": np.zeros(shape, dtype=np.int64),
             "attention_mask": np.zeros(shape, dtype=np.int64),
         }
+        if self._has_types:
+            arrays["token_type_ids"] = np.zeros(shape, dtype=np.int64)
         for row, each in enumerate(batch):
             end = len(each.ids)
-            given["input_ids"][row, :end] = each.ids
-            given["token_type_ids"][row, :end] = each.type_ids
-            given["attention_mask"][row, :end] = 1
-        tensors = {name: torch.from_numpy(each).to(self.device) for name, each in given.items()}
+            arrays["input_ids"][row, :end] = each.ids
+            arrays["attention_mask"][row, :end] = 1
+            if self._has_types:
+                arrays["token_type_ids"][row, :end] = each.type_ids
+        return {name: torch.from_numpy(each).to(self.device) for name, each in arrays.items()}
+
+    def run(self, batch: Sequence[Encoding]) -> tuple[Any, torch.Tensor]:
+        """Output of the model, and the mask of the tokens that are not padding."""
+        import torch
+
+        inputs = self.inputs(batch)
         try:
             with torch.inference_mode():
-                output = self._model(**{name: tensors[name] for name in self._inputs})
+                return self.model(**inputs), inputs["attention_mask"]
         except torch.OutOfMemoryError:
+            n_texts, n_tokens = inputs["attention_mask"].shape
             raise EncoderError(
-                f"{self.device} has no memory for {shape[0]} × {shape[1]} tokens of {self.name}; "
-                f"give tokens_at_a_time less than {self.tokens_at_a_time}, or device='cpu'."
+                f"{self.device} has no memory for {n_texts} × {n_tokens} tokens of {self.name}; "
+                f"give batch_tokens less than {self.batch_tokens}, or device='cpu'."
             ) from None
-        return output, tensors["attention_mask"]
+
+    def save(self, folder: Path) -> None:
+        """Write the model and its tokenizer to a folder."""
+        self.tokenizer.no_truncation()
+        with quiet():
+            self.model.save_pretrained(folder)
+            self._tokenizer.save_pretrained(folder)
 
 
 def read_json(file: Path | None) -> Any:
-    """Content of a JSON file; nothing where there is no such file."""
+    """Content of a JSON file; an empty object if there is no file."""
     if file is None or not file.is_file():
         return {}
     return json.loads(file.read_text(encoding="utf-8"))
 
 
 def require_torch() -> None:
-    """Say what to install where PyTorch or transformers is missing."""
+    """Refuse to continue if PyTorch or transformers is not installed."""
     for package in ("torch", "transformers"):
         if find_spec(package) is None:
             raise EncoderError(
-                f"'{package}' is not installed; install it with: pip install 'ulr[torch]'."
+                f"'{package}' is not installed; install it with: {install_command('torch')}."
             )
 
 
-def model_name(name_or_path: str | Path) -> str:
-    """What finds the model again from anywhere: a whole path, or the name on the hub."""
+def absolute_name(name_or_path: str | Path) -> str:
+    """A name that finds the model from any working directory: a path, or a name on the hub."""
     folder = Path(name_or_path).expanduser()
     return str(folder.absolute()) if folder.is_dir() else str(name_or_path)
 
 
 def find_model(name_or_path: str | Path) -> Path:
-    """The folder of a model: the given one, or the copy of the hub's on this machine."""
-    if Path(name_or_path).expanduser().is_dir():
-        return find_folder(name_or_path, _FROM_HUB)
-    require_torch()
-    with quiet():
-        return find_folder(name_or_path, _FROM_HUB)
+    """The folder of a model: the given one, or a download from the Hugging Face hub."""
+    if not Path(name_or_path).expanduser().is_dir():
+        require_torch()  # before a download
+    return find_folder(name_or_path, _FROM_HUB)
 
 
-def _weights(folder: Path, name: str) -> list[Path]:
+def choose_device(requested: str | None) -> torch.device:
+    """The requested device, or the fastest one of this machine."""
+    import torch
+
+    counts = {
+        "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0,
+        "mps": int(torch.backends.mps.is_available()),
+        "cpu": 1,
+    }
+    if requested is None:
+        return torch.device(next(kind for kind, count in counts.items() if count))
+    kind, _, number = requested.partition(":")
+    if kind not in counts or not (number or "0").isdecimal():
+        raise EncoderError(f"device must be cpu, cuda, cuda:N or mps; got {requested!r}.")
+    if int(number or 0) >= counts[kind]:
+        raise EncoderError(
+            f"PyTorch finds no device {requested!r} here; there are: "
+            f"{', '.join(f'{each} ({count})' for each, count in counts.items() if count)}."
+        )
+    return torch.device(requested)
+
+
+def clean_texts(
+    texts: list[str], lowercase: bool, max_tokens: int, side: str = "right"
+) -> list[str]:
+    """Texts for a tokenizer: valid Unicode, lower-cased if requested, and of bounded length.
+
+    `side` is the side on which the tokenizer truncates.
+    """
+    most = max_characters(max_tokens)
+    kept = slice(-most, None) if side == "left" else slice(most)
+    valid = (replace_surrogates(text[kept]) for text in texts)
+    return [text.lower() if lowercase else text for text in valid]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hide progress bars and load reports of transformers that come from this thread.
+
+    transformers has no argument for either, only a hook and a logger of the whole process. Both
+    are restored at the end, and leave other threads alone; threads run such blocks in turn.
+    """
+    messages: Any = import_module("transformers.utils.logging")
+    set_hook = getattr(messages, "set_tqdm_hook", lambda hook: None)
+    logger = logging.getLogger("transformers.modeling_utils")
+    thread = threading.get_ident()
+
+    def is_of_other_thread(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    def hide(factory: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if threading.get_ident() == thread:
+            return messages.EmptyTqdm(*args, **kwargs)
+        return previous(factory, args, kwargs) if previous else factory(*args, **kwargs)
+
+    with _QUIET:
+        previous = set_hook(hide)
+        logger.addFilter(is_of_other_thread)
+        try:
+            yield
+        finally:
+            logger.removeFilter(is_of_other_thread)
+            set_hook(previous)
+
+
+@contextlib.contextmanager
+def model_errors(problem: str) -> Iterator[None]:
+    """Turn any error of a library about a model into one sentence."""
+    try:
+        yield
+    except EncoderError:
+        raise
+    except Exception as error:  # a damaged or unsupported model can raise any type
+        raise EncoderError(f"{problem}: {first_line(error)}") from error
+
+
+def _weight_files(folder: Path, name: str) -> list[Path]:
     """The safetensors files of a model."""
     if not (folder / "config.json").is_file():
         raise EncoderError(f"{name} is not a model: it has no config.json.")
@@ -194,39 +294,47 @@ def _weights(folder: Path, name: str) -> list[Path]:
             f"{name} has no safetensors weights, and pickled ones, such as pytorch_model.bin, are "
             "never loaded; save it again with save_pretrained of a recent transformers."
         ) from None
-    if lacking := [part for part in parts if not (folder / part).is_file()]:
-        raise EncoderError(f"{name} is not a whole model: {', '.join(lacking)} is not there.")
+    if missing := [part for part in parts if not (folder / part).is_file()]:
+        raise EncoderError(f"{name} is incomplete: it has no {', '.join(missing)}.")
     return [folder / part for part in parts]
 
 
-def _vocabulary(folder: Path, name: str) -> list[Path]:
+def _vocabulary_files(folder: Path, name: str) -> list[Path]:
     """The files of a model's tokenizer."""
     files = sorted({file for pattern in _VOCABULARY for file in folder.glob(pattern)})
-    if not files:  # transformers would go on with an empty vocabulary
+    if not files:  # transformers would continue with an empty vocabulary
         raise EncoderError(f"{name} has no tokenizer: neither tokenizer.json nor a vocabulary.")
     return files
 
 
-def _combined(files: list[Path]) -> str:
-    """One short hash for the content of files."""
+def _hash_of(files: list[Path]) -> str:
+    """One short hash of the content of files."""
     hashes = [sha256(file) for file in files]
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
     return whole[:16]
 
 
-def _load(folder: Path, name: str, head: str, precision: str) -> tuple[Any, Any]:
-    """The tokenizer and the model, every weight of it out of the folder's safetensors."""
+def _load(
+    folder: Path, name: str, head: str, precision: str, new_outputs: int | None
+) -> tuple[Any, Any]:
+    """The tokenizer and the model, from the safetensors in the folder."""
     import torch
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
     if getattr(config, "transformers_weights", None) is not None:
-        raise EncoderError(f"{name} names a file of weights in its config.json; take that out.")
+        raise EncoderError(f"{name} names a file of weights in its config.json; remove that.")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise EncoderError(f"{name} has no fast tokenizer (tokenizer.json), which is needed.")
-    kind = transformers.MODEL_MAPPING.get(type(config), None) if head == "AutoModel" else None
-    pooler = inspect.isclass(kind) and "add_pooling_layer" in inspect.signature(kind).parameters
+    options: dict[str, Any] = {}
+    if head == DUAL:
+        kind = transformers.MODEL_MAPPING.get(type(config), None)
+        if inspect.isclass(kind) and "add_pooling_layer" in inspect.signature(kind).parameters:
+            options["add_pooling_layer"] = False
+    elif new_outputs is not None:
+        config.num_labels = new_outputs
+        options["ignore_mismatched_sizes"] = True
     model, info = getattr(transformers, head).from_pretrained(
         folder,
         config=config,
@@ -234,21 +342,22 @@ def _load(folder: Path, name: str, head: str, precision: str) -> tuple[Any, Any]
         use_safetensors=True,
         trust_remote_code=False,
         output_loading_info=True,
-        **({"add_pooling_layer": False} if pooler else {}),
+        **options,
     )
-    if head == "AutoModel" and config.is_encoder_decoder:
+    if head == DUAL and config.is_encoder_decoder:
         raise EncoderError(
             f"{name} is a {type(model).__name__}, of an encoder and a decoder; hf: takes models "
             "that only encode."
         )
-    # The dual encoder does not look at a pooler; all else that is missing would be random.
-    unused = "pooler." if head == "AutoModel" else "\0"
-    _refuse_misfits(name, model, tokenizer, {k for k in info["missing_keys"] if unused not in k})
+    # A dual encoder does not use the pooler. Other missing weights would be random.
+    new_parts = ("pooler.",) if head == DUAL else _HEAD_PARTS if new_outputs is not None else ()
+    missing = {key for key in info["missing_keys"] if not any(part in key for part in new_parts)}
+    _refuse_incomplete(name, model, tokenizer, missing)
     return tokenizer, model
 
 
-def _refuse_misfits(name: str, model: Any, tokenizer: Any, missing: set[str]) -> None:
-    """Refuse a model that is not all there, or that does not know its tokenizer's tokens."""
+def _refuse_incomplete(name: str, model: Any, tokenizer: Any, missing: set[str]) -> None:
+    """Refuse a model that lacks weights, or vectors of tokens of its tokenizer."""
     if missing:
         raise EncoderError(
             f"{name} lacks weights of {type(model).__name__}, such as {min(missing)}; "
@@ -262,77 +371,15 @@ def _refuse_misfits(name: str, model: Any, tokenizer: Any, missing: set[str]) ->
         )
 
 
-def _positions(model: Any) -> int | None:
-    """Tokens that a model has positions for; None where there is no limit."""
+def _max_positions(model: Any) -> int | None:
+    """Most tokens that a model has positions for; None if there is no limit."""
     from torch.nn import Embedding
 
     stated = getattr(model.config, "max_position_embeddings", None)
     limits = [stated] if isinstance(stated, int) and stated > 0 else []
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, Embedding):
-            # RoBERTa counts positions from the one behind that of the padding.
+            # RoBERTa numbers positions from the one after that of the padding.
             first = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - first)
     return min(limits, default=None)
-
-
-def choose_device(asked: str | None) -> torch.device:
-    """The device of that name, or the fastest one of this machine."""
-    import torch
-
-    there = {
-        "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0,
-        "mps": int(torch.backends.mps.is_available()),
-        "cpu": 1,
-    }
-    if asked is None:
-        return torch.device(next(kind for kind, number in there.items() if number))
-    kind, _, number = asked.partition(":")
-    if kind not in there or not (number or "0").isdecimal():
-        raise EncoderError(f"device must be cpu, cuda, cuda:N or mps; got {asked!r}.")
-    if int(number or 0) >= there[kind]:
-        raise EncoderError(
-            f"PyTorch finds no device {asked!r} here; there are: "
-            f"{', '.join(f'{each} ({count})' for each, count in there.items() if count)}."
-        )
-    return torch.device(asked)
-
-
-def cleaned(texts: list[str], lowercase: bool) -> list[str]:
-    """Texts as the tokenizer gets them: of whole characters, lower-cased if so wished."""
-    whole = [whole_characters(text) for text in texts]
-    return [text.lower() for text in whole] if lowercase else whole
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No log lines and no progress bars of Hugging Face within the block."""
-    from huggingface_hub import constants
-
-    bars: Any = import_module("transformers.utils.logging")
-    loggers = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
-    # Where the environment decides about the bars, they are left to it.
-    hide = constants.HF_HUB_DISABLE_PROGRESS_BARS is None and bars.is_progress_bar_enabled()
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    if hide:
-        bars.disable_progress_bar()
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        if hide:
-            bars.enable_progress_bar()
-
-
-@contextlib.contextmanager
-def unusable(what: str) -> Iterator[None]:
-    """Turn whatever a library says of a model that it cannot use into one sentence."""
-    try:
-        yield
-    except EncoderError:
-        raise
-    except Exception as error:  # a damaged or foreign model fails in any way
-        raise EncoderError(f"{what}: {one_line(error)}") from error

@@ -1,4 +1,4 @@
-"""Encoders by name, and what is to be known about each before it is loaded."""
+"""Encoders by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.joined import JoinedEncoder
 from ulr.encoders.protocol import Encoder, OnProgress
 from ulr.encoders.transformer import TransformerEncoder
-from ulr.encoders.weights import PackagedFile
+from ulr.encoders.weights import PackagedFile, install_command
 from ulr.errors import EncoderError
 
 AnyEncoder: TypeAlias = Encoder | PairScorer
@@ -22,58 +22,58 @@ AnyEncoder: TypeAlias = Encoder | PairScorer
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """A kind of encoder that can be asked for by name.
+    """A kind of encoder.
 
     Attributes
     ----------
     about
-        What it is, in a few words.
+        A short description.
     load
-        Makes the one that comes in a package; None where there is none.
+        Loads the one from installed packages; None if there is none.
     load_from
-        Makes one of what follows the name and a colon; None where nothing may follow.
-    follows
-        What that is.
-    prepares
-        Whether that is prepared first, which may take a while; `load_from` takes `on_progress`
-        then.
-    n_dims, megabytes, licence
+        Loads one from the source after the name and a colon; None if there may be none.
+    source
+        What that source is, such as ``FILE``.
+    reports_progress
+        Whether `load_from` takes `on_progress`, because it may take a while the first time.
+    n_dims, megabytes, licence, languages
         Of the packaged weights.
     files, modules
-        The packaged files and the modules it needs.
+        Packaged files and modules that are needed.
     extra
-        The extra of this package that brings them.
+        The extra of this package that installs them.
     """
 
     about: str
     load: Callable[[], AnyEncoder] | None = None
     load_from: Callable[..., AnyEncoder] | None = None
-    follows: str = ""
-    prepares: bool = False
+    source: str = ""
+    reports_progress: bool = False
     n_dims: int | None = None
     megabytes: int | None = None
     licence: str | None = None
+    languages: tuple[str, ...] = ()
     files: tuple[PackagedFile, ...] = ()
     modules: tuple[str, ...] = ()
     extra: str | None = None
 
     @property
     def installed(self) -> bool:
-        """Whether it can be loaded, the packaged one where there is one."""
-        there = all(find_spec(module) is not None for module in self.modules)
-        return there and all(file.installed() for file in self.files)
+        """Whether all files and modules are installed."""
+        has_modules = all(find_spec(module) is not None for module in self.modules)
+        return has_modules and all(file.installed() for file in self.files)
 
     @property
     def install(self) -> str | None:
-        """The command that installs it; None where there is nothing to install."""
-        if self.extra is None:
-            return self.files[0].install if self.files else None
-        return f"pip install 'ulr[{self.extra}]'"
+        """The command that installs it; None if there is nothing to install."""
+        if self.extra is not None:
+            return install_command(self.extra)
+        return self.files[0].install if self.files else None
 
-    def ways(self, name: str) -> tuple[str, ...]:
-        """How it can be asked for by its name."""
+    def specs(self, name: str) -> tuple[str, ...]:
+        """The forms of its name, such as ``glove`` and ``glove:FILE``."""
         bare = (name,) if self.load else ()
-        return (*bare, f"{name}:{self.follows}") if self.load_from else bare
+        return (*bare, f"{name}:{self.source}") if self.load_from else bare
 
 
 ENCODERS: dict[str, EncoderKind] = {
@@ -81,87 +81,95 @@ ENCODERS: dict[str, EncoderKind] = {
         "averaged token vectors, the default and the fastest; or a model2vec folder",
         load=static.StaticEncoder.embedded,
         load_from=static.StaticEncoder.from_folder,
-        follows="FOLDER_OR_NAME",
+        source="FOLDER_OR_NAME",
         n_dims=256,
         megabytes=16,
         licence="MIT",
+        languages=("en",),
         files=static.FILES,
     ),
     "minilm": EncoderKind(
         "all-MiniLM-L6-v2 on onnxruntime, slower and better; or a folder with model.onnx",
         load=onnx.OnnxEncoder.minilm,
         load_from=onnx.OnnxEncoder.from_folder,
-        follows="FOLDER_OR_NAME",
+        source="FOLDER_OR_NAME",
         n_dims=384,
         megabytes=23,
         licence="Apache-2.0",
+        languages=("en",),
         files=onnx.FILES,
         modules=("onnxruntime",),
         extra="minilm",
     ),
     "minilm-int8": EncoderKind(
-        "the same in eight bits: half as fast again, nearly as good",
+        "the same with 8-bit arithmetic: 1.5 times as fast, nearly as accurate",
         load=onnx.OnnxEncoder.minilm_int8,
         n_dims=384,
         megabytes=23,
         licence="Apache-2.0",
+        languages=("en",),
         files=onnx.FILES,
         modules=("onnxruntime", "onnx"),
         extra="minilm-int8",
     ),
     "glove": EncoderKind(
-        "averaged word vectors: GloVe 6B, or any GloVe, word2vec or fastText file of text",
+        "averaged word vectors: GloVe 6B, or any GloVe, word2vec or fastText text file",
         load=words.WordEncoder.packaged,
         load_from=words.WordEncoder.from_file,
-        follows="FILE",
-        prepares=True,
+        source="FILE",
+        reports_progress=True,
         n_dims=50,
         megabytes=80,
         licence="PDDL",
+        languages=("en",),
         files=words.FILES,
         extra="glove",
     ),
     "hf": EncoderKind(
-        "any Hugging Face encoder, its hidden states averaged",
+        "any Hugging Face encoder, with mean pooling",
         load_from=TransformerEncoder,
-        follows="FOLDER_OR_NAME",
+        source="FOLDER_OR_NAME",
         modules=("torch", "transformers"),
         extra="torch",
     ),
     "cross": EncoderKind(
         "a Hugging Face model that scores every label with every text",
         load_from=CrossEncoder,
-        follows="FOLDER_OR_NAME",
+        source="FOLDER_OR_NAME",
         modules=("torch", "transformers"),
         extra="torch",
     ),
     "esa": EncoderKind(
         "Explicit Semantic Analysis over your own corpus of titled articles",
-        load_from=EsaEncoder.from_file,
-        follows="FILE",
-        prepares=True,
+        load_from=EsaEncoder,
+        source="FILE",
+        reports_progress=True,
     ),
 }
 
 
 def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) -> AnyEncoder:
-    """An encoder by its name, or the given one if it already is an encoder.
+    """Load an encoder by its name.
 
     Parameters
     ----------
     spec
-        A name out of `ENCODERS`, perhaps with a colon and a file, folder or model name behind it;
-        several with a plus between them, as in ``static+minilm`` or ``static+2*minilm``; or any
-        object with ``encode(list of str) -> array``.
+        A name from `ENCODERS`, optionally with a colon and a file, folder or model name; or several
+        of them joined by plus signs, such as ``static+minilm`` or ``static+2*minilm``. An object
+        with ``encode(list of str) -> array`` is returned as it is.
     on_progress
-        Called while a file is prepared, as only some kinds need: how much of it is done, and of
-        how much where that is known.
+        Called while a file is prepared, which some kinds need the first time, with the amount done
+        and the total, or None if that is unknown.
+
+    Examples
+    --------
+    >>> from ulr import load_encoder
+    >>> load_encoder("static").encode(["a text", "another one"]).shape
+    (2, 256)
     """
     if isinstance(spec, str):
         parts = re.split(r"\+(?=(?:[\d.]+\*)?(?:" + "|".join(ENCODERS) + r")(?:[:+]|$))", spec)
-        if len(parts) > 1:
-            return _joined(parts, spec, on_progress)
-        return _load(spec, on_progress)
+        return _load(spec, on_progress) if len(parts) == 1 else _join(parts, spec, on_progress)
     if isinstance(spec, type) or not isinstance(spec, Encoder | PairScorer):
         raise EncoderError(
             f"an encoder is a name or an object with encode(list of str) -> array; got {spec!r}."
@@ -170,20 +178,21 @@ def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) 
 
 
 def _load(spec: str, on_progress: OnProgress | None) -> AnyEncoder:
-    name, colon, rest = spec.partition(":")
+    name, colon, source = spec.partition(":")
     kind = ENCODERS.get(name)
     if kind is None:
-        ways = [way for each, known in ENCODERS.items() for way in known.ways(each)]
-        raise EncoderError(f"encoder must be one of {', '.join(ways)}; got {spec!r}.")
+        specs = [each for known, other in ENCODERS.items() for each in other.specs(known)]
+        raise EncoderError(f"encoder must be one of {', '.join(specs)}; got {spec!r}.")
     if not colon and kind.load is not None:
         return kind.load()
-    if rest and kind.load_from is not None:
-        return kind.load_from(rest, **({"on_progress": on_progress} if kind.prepares else {}))
-    raise EncoderError(f"encoder must be {' or '.join(kind.ways(name))}; got {spec!r}.")
+    if source and kind.load_from is not None:
+        options = {"on_progress": on_progress} if kind.reports_progress else {}
+        return kind.load_from(source, **options)
+    raise EncoderError(f"encoder must be {' or '.join(kind.specs(name))}; got {spec!r}.")
 
 
-def _joined(parts: list[str], spec: str, on_progress: OnProgress | None) -> JoinedEncoder:
-    """Encoders with a plus between them, each perhaps with a weight: ``static+2*minilm``."""
+def _join(parts: list[str], spec: str, on_progress: OnProgress | None) -> JoinedEncoder:
+    """Load encoders such as ``static`` or, with a weight, ``2*minilm``."""
     encoders, weights = [], []
     for part in parts:
         weight, star, name = part.rpartition("*") if part[:1].isdigit() else ("", "", part)
@@ -194,5 +203,5 @@ def _joined(parts: list[str], spec: str, on_progress: OnProgress | None) -> Join
         try:
             weights.append(float(weight) if star else 1.0)
         except ValueError:
-            raise EncoderError(f"{weight!r} is no weight of an encoder; got {spec!r}.") from None
+            raise EncoderError(f"{weight!r} is not a weight; got {spec!r}.") from None
     return JoinedEncoder(encoders, weights)

@@ -1,7 +1,4 @@
-"""The embedded encoder: static token vectors, averaged. No network, no PyTorch, no padding.
-
-Folders that model2vec wrote are read as well.
-"""
+"""The embedded encoder: averaged static token vectors. Also reads model2vec folders."""
 
 from __future__ import annotations
 
@@ -13,14 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
+from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 
-from ulr.encoders.means import means_of_rows
-from ulr.encoders.tokens import Pieces, Tokenize, WholeTexts
+from ulr.encoders.counters import Counter
+from ulr.encoders.tokenization import (
+    PieceTokenizer,
+    TextTokenizer,
+    WholeTextTokenizer,
+    is_one_token,
+    unknown_token,
+)
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
 from ulr.files import sha256
-from ulr.refine.distances import unit_rows
+from ulr.refinement.distances import unit_rows
 
 _VECTORS = PackagedFile(
     "wordllama",
@@ -34,38 +38,44 @@ _TOKENIZER = PackagedFile(
 )
 
 FILES = (_VECTORS, _TOKENIZER)
-_TEXTS_AT_A_TIME = 1024
+_BATCH_TEXTS = 1024
 _MODEL2VEC_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _MODEL2VEC_TOKENS = 512
 
 
 class StaticEncoder:
-    """A text's vector is the mean of its tokens' vectors; an empty text's is zero.
+    """Encode a text as the mean of its token vectors; the vector of an empty text is zero.
+
+    Threads may share it.
 
     Parameters
     ----------
     vectors
-        (n_tokens, n_dims) one vector a token of the tokenizer.
+        (n_tokens, n_dims) one vector per token of the tokenizer.
     tokenizer
-        Turns texts into token numbers.
+        Turns texts into token ids.
     max_tokens
-        Tokens of a text that are used; what follows is cut off, and counted in `truncated`.
+        Tokens of a text that are used. Longer texts are truncated and counted in `truncated`; they
+        are cut to 1,000 characters per token before they are tokenized.
     fingerprint
-        What tells these vectors from others.
-    left_out
-        A token that does not count, such as the one for unknown words.
-    unit
-        Whether the vectors of texts are scaled to length one.
+        Identifies the vectors.
+    ignored_token
+        Id of a token that is left out of the mean, such as the one for unknown words.
+    normalize
+        Whether the vectors of texts are scaled to unit length.
 
     Attributes
     ----------
     truncated
-        Texts cut so far.
+        Texts truncated so far.
     spec
-        What `load_encoder` makes the same one of, where there is such a thing.
+        The name from which `load_encoder` makes the same encoder; None if there is none.
+    languages
+        Codes of the languages that the vectors were made for; None if that is unknown.
     """
 
     spec: str | None = None
+    languages: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -74,12 +84,12 @@ class StaticEncoder:
         *,
         max_tokens: int = 4096,
         fingerprint: str = "static",
-        left_out: int | None = None,
-        unit: bool = False,
+        ignored_token: int | None = None,
+        normalize: bool = False,
     ) -> None:
         if max_tokens < 1:
             raise EncoderError(f"max_tokens must be at least 1; got {max_tokens}.")
-        # The numbers of the tokens may have gaps, so the highest counts, not how many there are.
+        # Ids may have gaps, so the highest one matters, not their number.
         last = max(tokenizer.get_vocab().values(), default=-1)
         if last >= len(vectors):
             raise EncoderError(
@@ -87,11 +97,13 @@ class StaticEncoder:
                 f"{len(vectors)} token vectors."
             )
         self._vectors = vectors
-        self._tokenize: Tokenize = WholeTexts(tokenizer)
-        self._left_out, self._unit = left_out, unit
+        self._tokenizer = tokenizer
+        self._unknown_token = unknown_token(tokenizer)
+        self._tokenize: TextTokenizer = WholeTextTokenizer(tokenizer)
+        self._ignored_token, self._normalize = ignored_token, normalize
         self.max_tokens = max_tokens
         self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
-        self.truncated = 0
+        self._truncated = Counter()
 
     @classmethod
     def embedded(cls, max_tokens: int = 4096) -> StaticEncoder:
@@ -104,121 +116,140 @@ class StaticEncoder:
             max_tokens=max_tokens,
             fingerprint=f"static wordllama {_VECTORS.sha256[:16]}",
         )
-        encoder._tokenize = Pieces(tokenizer)
+        encoder._tokenize = PieceTokenizer(tokenizer)
         return encoder
 
     @classmethod
     def from_folder(cls, name_or_path: str, max_tokens: int | None = None) -> StaticEncoder:
-        """A model2vec model: tokenizer.json, model.safetensors and config.json in a folder.
+        """A model2vec model: a folder with tokenizer.json, model.safetensors and config.json.
 
         Parameters
         ----------
         name_or_path
-            The folder, or the model's name on the hub.
+            The folder, or the model's name on the Hugging Face hub.
         max_tokens
-            Tokens of a text that are used; None for what the model says, else 512.
+            Tokens of a text that are used; None for the length in the config, otherwise 512.
         """
         folder = find_folder(name_or_path, _MODEL2VEC_FILES)
-        for name in _MODEL2VEC_FILES:
-            if not (folder / name).is_file():
-                raise EncoderError(
-                    f"{folder} is not a model2vec folder: it has no {name}; it needs "
-                    f"{', '.join(_MODEL2VEC_FILES)}."
-                )
-        try:
-            settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            tensors = load_file(str(folder / "model.safetensors"))
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except (OSError, ValueError, SafetensorError) as error:
-            raise EncoderError(
-                f"{folder} cannot be read as a model2vec folder: {error}."
-            ) from error
-        except Exception as error:  # tokenizers raises nothing more special
-            raise EncoderError(f"{folder / 'tokenizer.json'} cannot be read: {error}.") from error
+        settings, tensors, tokenizer = _read_model2vec(folder)
         hashes = [sha256(folder / name)[:16] for name in _MODEL2VEC_FILES]
         encoder = cls(
-            _one_vector_a_token(tensors, tokenizer, folder),
+            _token_vectors(tensors, folder),
             tokenizer,
             max_tokens=max_tokens or settings.get("max_length") or _MODEL2VEC_TOKENS,
             fingerprint=f"static model2vec {' '.join(hashes)}",
-            left_out=_unknown_token(tokenizer),
-            unit=bool(settings.get("normalize", False)),
+            ignored_token=unknown_token(tokenizer),
+            normalize=bool(settings.get("normalize", False)),
         )
         encoder.spec = f"static:{name_or_path}"
         return encoder
+
+    @property
+    def truncated(self) -> int:
+        """Texts truncated so far."""
+        return self._truncated.value
 
     @property
     def n_dims(self) -> int:
         """Dimensions of the vectors."""
         return int(self._vectors.shape[1])
 
+    def knows_word(self, word: str) -> bool:
+        """Whether a word is one token."""
+        return is_one_token(self._tokenizer, word, self._unknown_token)
+
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
-        """Vectors of the texts, (n_texts, n_dims); each the same whatever else is in the list."""
+        """Vectors of the texts, (n_texts, n_dims); each independent of the other texts."""
+        most = self._tokenize.max_characters(self.max_tokens)
         vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
-        for start in range(0, len(texts), _TEXTS_AT_A_TIME):
-            few = slice(start, start + _TEXTS_AT_A_TIME)
-            vectors[few] = self._means(*self._tokenize(texts[few]))
+        for start in range(0, len(texts), _BATCH_TEXTS):
+            batch = texts[start : start + _BATCH_TEXTS]
+            tokens, counts = self._tokenize([text[:most] for text in batch])
+            cut = np.fromiter((len(text) > most for text in batch), bool, count=len(batch))
+            self._truncated.add(int((cut | (counts > self.max_tokens)).sum()))
+            vectors[start : start + len(batch)] = self._means(tokens, counts)
         return vectors
 
     def _means(self, tokens: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Mean token vector of each text.
-
-        Parameters
-        ----------
-        tokens
-            (n_tokens,) the tokens of all texts in a row.
-        counts
-            (n_texts,) how many each text has.
-        """
-        if (too_long := counts > self.max_tokens).any():
-            self.truncated += int(too_long.sum())
+        """Mean token vector of each text, from the flat array of the tokens of all texts."""
+        if (counts > self.max_tokens).any():
             places = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
             tokens, counts = tokens[places < self.max_tokens], np.minimum(counts, self.max_tokens)
-        if self._left_out is not None:
-            counted = tokens != self._left_out
-            ends = np.append(0, np.cumsum(counted))[np.cumsum(counts)]
-            tokens, counts = tokens[counted], np.diff(ends, prepend=0)
-        means = means_of_rows(self._vectors, tokens, counts)
-        if self._unit:
+        if self._ignored_token is not None:
+            kept = tokens != self._ignored_token
+            ends = np.append(0, np.cumsum(kept))[np.cumsum(counts)]
+            tokens, counts = tokens[kept], np.diff(ends, prepend=0)
+        means = mean_of_rows(self._vectors, tokens, counts)
+        if self._normalize:
             return unit_rows(means.astype(np.float64)).astype(np.float32)
         return means
-
-
-def _one_vector_a_token(
-    tensors: dict[str, NDArray[Any]], tokenizer: Tokenizer, folder: Path
-) -> NDArray[np.float32]:
-    """The vectors of a model2vec model, where tokens may share one and have weights of their own.
-
-    Sentence-transformers writes the same folder with another name for the vectors.
-    """
-    vectors = tensors.get("embeddings", tensors.get("embedding.weight"))
-    if vectors is None or vectors.ndim != 2:
-        raise EncoderError(
-            f"{folder / 'model.safetensors'} holds no token vectors: 'embeddings' was expected; "
-            f"it has {', '.join(sorted(tensors)) or 'nothing'}."
-        )
-    each = vectors.astype(np.float32)
-    if (place := tensors.get("mapping")) is not None:
-        each = each[place]
-    if (weights := tensors.get("weights")) is not None:
-        each = each * weights.astype(np.float32)[:, None]
-    return each
-
-
-def _unknown_token(tokenizer: Tokenizer) -> int | None:
-    """The token that stands for words a tokenizer does not know, where it has one."""
-    if not hasattr(tokenizer.model, "unk_token"):
-        number = json.loads(tokenizer.to_str())["model"].get("unk_id")
-    else:
-        unknown = tokenizer.model.unk_token
-        number = None if unknown is None else tokenizer.token_to_id(unknown)
-    return None if number is None else int(number)
 
 
 class _Embedded(StaticEncoder):
     """The packaged weights, pickled as a reference to the package rather than as 32 MB."""
 
     spec = "static"
+    languages = ("en",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StaticEncoder.embedded, (self.max_tokens,)
+
+
+def mean_of_rows(
+    vectors: NDArray[np.float32], rows: NDArray[np.int32], counts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Mean vector of the rows of each text, (n_texts, n_dims); zero for a text without rows.
+
+    Parameters
+    ----------
+    vectors
+        (n_rows, n_dims) all vectors.
+    rows
+        Row numbers of all texts, one text after the other.
+    counts
+        (n_texts,) number of rows of each text.
+    """
+    # A sparse product adds them text by text, in order, without padding or a copy of the rows.
+    occurrences = csr_array(
+        (np.ones(len(rows), dtype=np.float32), rows, np.append(0, np.cumsum(counts))),
+        shape=(len(counts), len(vectors)),
+    )
+    means: NDArray[np.float32] = occurrences @ vectors
+    means /= np.maximum(counts, 1)[:, None].astype(np.float32)
+    return means
+
+
+def _read_model2vec(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Tokenizer]:
+    """Config, tensors and tokenizer of a model2vec folder."""
+    for name in _MODEL2VEC_FILES:
+        if not (folder / name).is_file():
+            raise EncoderError(
+                f"{folder} is not a model2vec folder: it has no {name}; it needs "
+                f"{', '.join(_MODEL2VEC_FILES)}."
+            )
+    try:
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        tensors = load_file(str(folder / "model.safetensors"))
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except (OSError, ValueError, SafetensorError) as error:
+        raise EncoderError(f"{folder} cannot be read as a model2vec folder: {error}.") from error
+    except Exception as error:  # tokenizers raises nothing more specific
+        raise EncoderError(f"{folder / 'tokenizer.json'} cannot be read: {error}.") from error
+    return settings, tensors, tokenizer
+
+
+def _token_vectors(tensors: dict[str, NDArray[Any]], folder: Path) -> NDArray[np.float32]:
+    """One vector per token; in a model2vec model tokens may share vectors and have weights."""
+    # The second name is that of sentence-transformers, which writes the same kind of folder.
+    vectors = tensors.get("embeddings", tensors.get("embedding.weight"))
+    if vectors is None or vectors.ndim != 2:
+        raise EncoderError(
+            f"{folder / 'model.safetensors'} has no token vectors: 'embeddings' was expected; "
+            f"it has {', '.join(sorted(tensors)) or 'nothing'}."
+        )
+    vectors = vectors.astype(np.float32)
+    if (mapping := tensors.get("mapping")) is not None:
+        vectors = vectors[mapping]
+    if (weights := tensors.get("weights")) is not None:
+        vectors = vectors * weights.astype(np.float32)[:, None]
+    return vectors

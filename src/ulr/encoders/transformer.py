@@ -13,74 +13,78 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding
 
-from ulr.encoders.lengths import alike_in_length
+from ulr.encoders.batching import batches_by_length
+from ulr.encoders.counters import Counter
 from ulr.encoders.pretrained import (
     Pretrained,
-    cleaned,
+    absolute_name,
+    clean_texts,
     find_model,
-    model_name,
+    model_errors,
     read_json,
-    unusable,
 )
+from ulr.encoders.tokenization import count_truncated
 from ulr.errors import EncoderError
 
 if TYPE_CHECKING:
     import torch
 
 
-def mean_of_tokens(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean over the real tokens, special ones included, (n_texts, n_dims)."""
-    real = mask.unsqueeze(-1).to(states.dtype)
-    return (states * real).sum(dim=1) / real.sum(dim=1)
+def mean_pooling(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean over the tokens that are not padding, special ones included, (n_texts, n_dims)."""
+    kept = mask.unsqueeze(-1).to(states.dtype)
+    return (states * kept).sum(dim=1) / kept.sum(dim=1)
 
 
-def first_token(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def cls_pooling(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """State of the first token, (n_texts, n_dims)."""
     return states[:, 0]
 
 
 POOLINGS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "mean": mean_of_tokens,
-    "cls": first_token,
+    "mean": mean_pooling,
+    "cls": cls_pooling,
 }
 
 
 class TransformerEncoder:
-    """A dual encoder: texts and labels through the same transformer, the last states pooled.
+    """A dual encoder: texts and labels are encoded by the same transformer, with pooling.
 
-    A folder of sentence-transformers is recognised: its pooling, length, lower-casing and scaling
-    to length one are kept, unless another is asked for. Other vectors are not scaled.
+    For a sentence-transformers folder, the defaults are its own pooling, length, lower-casing and
+    normalisation. Vectors of other models are not normalised. Threads may share it.
 
     Parameters
     ----------
     name_or_path
         A folder, or the name of a model on the Hugging Face hub. Only safetensors are read, and no
-        code of the model's own is run.
+        code of the model is run.
     pooling
         ``"mean"`` over the tokens, special ones included, or ``"cls"``, the first token. None for
-        what the folder says, else the mean.
+        the folder's own, otherwise the mean.
     max_tokens
-        Tokens of a text that are used, special ones included; texts that are longer are cut, and
-        counted in `truncated`. None for what the folder says, else 128.
+        Tokens of a text that are used, special ones included. Longer texts are truncated and
+        counted in `truncated`; they are cut to 1,000 characters per token before. None for the
+        folder's own, otherwise 128.
     lowercase
-        Whether texts are lower-cased first. None for what the folder says, else not.
+        Whether texts are lower-cased. None for the folder's own setting, otherwise not.
     device
-        ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``; None for the fastest there is.
+        ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``; None for the fastest one.
     precision
         ``"float32"``, ``"float16"`` or ``"bfloat16"``; None for half precision on a GPU and
-        float32 on the CPU. It is no part of the fingerprint: the vectors remain comparable.
-    tokens_at_a_time
-        Tokens of a batch; None for what suits the device.
+        float32 on the CPU. It is not part of the fingerprint: the vectors remain comparable.
+    batch_tokens
+        Tokens of a batch; None for a number that suits the device.
 
     Attributes
     ----------
     truncated
-        Texts cut so far.
+        Texts truncated so far.
     n_dims
         Dimensions of the vectors.
     """
 
-    texts_at_a_time = 512
+    batch_texts = 512
+    languages: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -91,71 +95,70 @@ class TransformerEncoder:
         lowercase: bool | None = None,
         device: str | None = None,
         precision: str | None = None,
-        tokens_at_a_time: int | None = None,
+        batch_tokens: int | None = None,
     ) -> None:
         settings: dict[str, Any] = {
             "pooling": pooling,
             "max_tokens": max_tokens,
             "lowercase": lowercase,
         }
-        where: dict[str, Any] = {
+        placement: dict[str, Any] = {
             "device": device,
             "precision": precision,
-            "tokens_at_a_time": tokens_at_a_time,
+            "batch_tokens": batch_tokens,
         }
-        folder = find_model(name_or_path)
-        recipe = _read_recipe(folder)
+        recipe = _read_recipe(find_model(name_or_path))
         self.pooling = recipe.pooling if pooling is None else pooling
         if self.pooling not in POOLINGS:
             raise EncoderError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
         self.lowercase = recipe.lowercase if lowercase is None else lowercase
-        self._unit_length = recipe.unit_length
-        self._model = Pretrained(recipe.transformer, str(name_or_path), **where)
-        said = None
+        self._normalize = recipe.normalize
+        self._model = Pretrained(recipe.transformer, str(name_or_path), **placement)
+        default = None
         if recipe.from_sentence_transformers:
-            said = recipe.max_tokens or self._model.stated_max_tokens
-        self.max_tokens = self._model.allowed_tokens(max_tokens, said)
+            default = recipe.max_tokens or self._model.stated_max_tokens
+        self.max_tokens = self._model.choose_max_tokens(max_tokens, default)
         self._model.tokenizer.enable_truncation(
             self.max_tokens, direction=self._model.truncation_side
         )
-        self.truncated = 0
-        with unusable(f"{name_or_path} cannot be used as an encoder of texts"):
+        self._truncated = Counter()
+        with model_errors(f"{name_or_path} cannot be used as an encoder of texts"):
             self.n_dims = int(self._pooled(self._model.tokenizer.encode_batch_fast([""])).shape[1])
         self.device = str(self._model.device)
         if self._model.device.type != "cpu":
-            self.texts_at_a_time = 4096
-        self.fingerprint = self._fingerprint()
-        name = model_name(name_or_path)
+            self.batch_texts = 4096
+        self.fingerprint = f"hf {self._model.fingerprint}, {self.pooling}, {self.max_tokens} tokens"
+        self.fingerprint += ", lower case" * self.lowercase + ", unit length" * self._normalize
+        name = absolute_name(name_or_path)
         self.spec = f"hf:{name}" if all(each is None for each in settings.values()) else None
-        self._again = partial(type(self), name, **settings, **where)
+        self._again = partial(type(self), name, **settings, **placement)
+
+    @property
+    def truncated(self) -> int:
+        """Texts truncated so far."""
+        return self._truncated.value
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims), in their order."""
         if not texts:
             raise EncoderError("there are no texts to encode.")
-        encoded = self._model.tokenizer.encode_batch_fast(cleaned(texts, self.lowercase))
-        self.truncated += sum(bool(each.overflowing) for each in encoded)
+        model = self._model
+        cleaned = clean_texts(texts, self.lowercase, self.max_tokens, model.truncation_side)
+        encoded = model.tokenizer.encode_batch_fast(cleaned)
+        self._truncated.add(count_truncated(texts, encoded, self.max_tokens))
         vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
         lengths = [len(each.ids) for each in encoded]
-        for places in alike_in_length(lengths, self._model.tokens_at_a_time):
-            vectors[places] = self._pooled([encoded[place] for place in places])
+        for batch in batches_by_length(lengths, model.batch_tokens):
+            vectors[batch] = self._pooled([encoded[index] for index in batch])
         return vectors
 
     def _pooled(self, batch: list[Encoding]) -> NDArray[np.float32]:
-        """Vectors of some texts, padded to the longest."""
+        """Vectors of tokenized texts, (n_texts, n_dims)."""
         output, mask = self._model.run(batch)
         vectors = POOLINGS[self.pooling](output.last_hidden_state.float(), mask)
-        if self._unit_length:
+        if self._normalize:
             vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp_min(1e-12)
         return vectors.cpu().numpy()
-
-    def _fingerprint(self) -> str:
-        parts = [f"hf {self._model.fingerprint}", self.pooling, f"{self.max_tokens} tokens"]
-        if self.lowercase:
-            parts.append("lower case")
-        if self._unit_length:
-            parts.append("unit length")
-        return ", ".join(parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._again, ()
@@ -163,46 +166,46 @@ class TransformerEncoder:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What a folder says about how vectors are made with it."""
+    """Settings that a folder prescribes."""
 
     transformer: Path
     from_sentence_transformers: bool = False
     pooling: str = "mean"
     max_tokens: int | None = None
     lowercase: bool = False
-    unit_length: bool = False
+    normalize: bool = False
 
 
 def _read_recipe(folder: Path) -> _Recipe:
-    """The recipe in a folder of sentence-transformers; the plain one for other folders."""
+    """The settings of a sentence-transformers folder; the defaults for other folders."""
     if not (folder / "modules.json").is_file():
         return _Recipe(folder)
     try:
         modules = read_json(folder / "modules.json")
         kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
         if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
-            raise _only_with_sentence_transformers(folder, f"the modules {', '.join(kinds)}")
+            raise _unsupported(folder, f"the modules {', '.join(kinds)}")
         transformer, pooling = (folder / module["path"] for module in modules[:2])
-        own = read_json(next(iter(sorted(transformer.glob("sentence_*_config.json"))), None))
-        for what in ("default_prompt_name", "truncate_dim"):
-            if read_json(folder / "config_sentence_transformers.json").get(what) is not None:
-                raise _only_with_sentence_transformers(folder, f"a {what}")
+        settings = read_json(next(iter(sorted(transformer.glob("sentence_*_config.json"))), None))
+        for name in ("default_prompt_name", "truncate_dim"):
+            if read_json(folder / "config_sentence_transformers.json").get(name) is not None:
+                raise _unsupported(folder, f"a {name}")
         return _Recipe(
             transformer,
             from_sentence_transformers=True,
             pooling=_pooling(folder, read_json(pooling / "config.json")),
-            max_tokens=own.get("max_seq_length"),
-            lowercase=bool(own.get("do_lower_case", False)),
-            unit_length=len(kinds) == 3,
+            max_tokens=settings.get("max_seq_length"),
+            lowercase=bool(settings.get("do_lower_case", False)),
+            normalize=len(kinds) == 3,
         )
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeError) as error:
         raise EncoderError(
-            f"{folder} is not a whole model of sentence-transformers: {error!r}."
+            f"{folder} is not a complete model of sentence-transformers: {error!r}."
         ) from error
 
 
 def _pooling(folder: Path, config: dict[str, Any]) -> str:
-    """The pooling of a sentence-transformers folder, stated by name or by one flag a kind."""
+    """The pooling of a sentence-transformers folder, stated by name or, formerly, by flags."""
     flags = [
         key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
         for key, value in config.items()
@@ -211,12 +214,12 @@ def _pooling(folder: Path, config: dict[str, Any]) -> str:
     stated = config.get("pooling_mode", flags or "mean")
     modes = [stated] if isinstance(stated, str) else list(stated)
     if len(modes) != 1 or modes[0] not in POOLINGS:
-        raise _only_with_sentence_transformers(folder, f"the pooling {' + '.join(modes)}")
+        raise _unsupported(folder, f"the pooling {' + '.join(modes)}")
     return str(modes[0])
 
 
-def _only_with_sentence_transformers(folder: Path, what: str) -> EncoderError:
+def _unsupported(folder: Path, found: str) -> EncoderError:
     return EncoderError(
-        f"{folder} has {what}, where only Transformer, Pooling (mean or cls) and Normalize are "
-        f"understood; give SentenceTransformer({str(folder)!r}) itself as the encoder."
+        f"{folder} has {found}, where only Transformer, Pooling (mean or cls) and Normalize are "
+        f"supported; give SentenceTransformer({str(folder)!r}) itself as the encoder."
     )

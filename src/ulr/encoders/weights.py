@@ -1,19 +1,27 @@
-"""Where weights come from: files of installed packages, known by hash; folders; the hub."""
+"""Sources of weights: installed packages, folders, and the Hugging Face hub."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partialmethod
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ulr.errors import EncoderError
 from ulr.files import sha256
 
 
+def install_command(extra: str) -> str:
+    """The commands that install an extra, from the package index or in a clone."""
+    return f"pip install 'ulr[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+
+
 @dataclass(frozen=True)
 class PackagedFile:
-    """A file that an installed package carries; the package itself is never imported."""
+    """A file in an installed package; the package itself is never imported."""
 
     package: str
     path: str
@@ -22,21 +30,21 @@ class PackagedFile:
 
     @property
     def install(self) -> str:
-        """The command that installs it."""
-        return f"pip install 'ulr[{self.extra}]'" if self.extra else f"pip install {self.package}"
+        """The command that installs the package."""
+        return install_command(self.extra) if self.extra else f"pip install {self.package}"
 
     def installed(self) -> bool:
-        """Whether the file is there; its content is not looked at."""
+        """Whether the file exists; its content is not verified."""
         spec = find_spec(self.package)
         return spec is not None and (Path(spec.origin or "").parent / self.path).is_file()
 
     def locate(self) -> Path:
-        """The file on this machine, its content checked.
+        """The path of the file, its content verified.
 
         Raises
         ------
         EncoderError
-            When the package is not installed or carries something else.
+            If the package is not installed or the file is another one.
         """
         spec = find_spec(self.package)
         if spec is None or spec.origin is None:
@@ -55,22 +63,20 @@ class PackagedFile:
         return file
 
 
-def find_folder(name_or_path: str | Path, wanted: tuple[str, ...]) -> Path:
-    """A folder of model files: the local one, else a copy of the one of that name on the hub.
-
-    What is not on this machine yet is downloaded.
+def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
+    """A folder of model files: a local one, or one downloaded from the Hugging Face hub.
 
     Parameters
     ----------
     name_or_path
         A folder, or a name such as ``sentence-transformers/all-MiniLM-L6-v2``.
-    wanted
-        The files that are fetched from the hub where they are there.
+    files
+        Files and patterns to download, if they exist.
 
     Raises
     ------
     EncoderError
-        When there is neither.
+        If there is neither.
     """
     folder = Path(name_or_path).expanduser()
     if folder.is_dir():
@@ -79,43 +85,45 @@ def find_folder(name_or_path: str | Path, wanted: tuple[str, ...]) -> Path:
 
     name = str(name_or_path)
     try:
-        return _fetched(name, wanted)
+        return _download(name, files)
     except errors.HFValidationError:
         raise EncoderError(
             f"{name!r} is neither a folder nor the name of a model on the Hugging Face hub."
         ) from None
     except errors.GatedRepoError:
         raise EncoderError(
-            f"the model {name!r} asks for consent; give it on its page of the Hugging Face hub, "
+            f"the model {name!r} requires consent; give it on its page of the Hugging Face hub, "
             "then log in with: hf auth login."
         ) from None
     except errors.RepositoryNotFoundError:
         raise EncoderError(
             f"{name!r} is neither a folder nor a public model on the Hugging Face hub."
         ) from None
-    except Exception as error:  # the network has as many errors as layers
+    except Exception as error:  # network errors have many types
         raise EncoderError(
-            f"{name!r} is not a folder, and the Hugging Face hub cannot be reached to fetch it "
-            f"({one_line(error)}); connect to it, or give the folder of a model."
+            f"{name!r} is not a folder, and the Hugging Face hub cannot be reached to download it "
+            f"({first_line(error)}); connect to it, or give the folder of a model."
         ) from error
 
 
-def _fetched(name: str, wanted: tuple[str, ...]) -> Path:
-    """The folder of the newest copy, or of the one at hand where the network fails."""
+def _download(name: str, files: tuple[str, ...]) -> Path:
+    """The newest version of a model, or the local copy if the network fails."""
     from huggingface_hub import errors, snapshot_download
 
+    bar: Any = import_module("tqdm").tqdm
+    hidden_bar = type("HiddenBar", (bar,), {"__init__": partialmethod(bar.__init__, disable=True)})
+    options: dict[str, Any] = {"allow_patterns": list(files), "tqdm_class": hidden_bar}
     try:
-        return Path(snapshot_download(name, allow_patterns=list(wanted)))
+        return Path(snapshot_download(name, **options))
     except (errors.HFValidationError, errors.RepositoryNotFoundError):
         raise
     except Exception:
         with contextlib.suppress(Exception):
-            at_hand = snapshot_download(name, allow_patterns=list(wanted), local_files_only=True)
-            return Path(at_hand)
+            return Path(snapshot_download(name, local_files_only=True, **options))
         raise
 
 
-def one_line(error: Exception) -> str:
-    """What an error says, in one line."""
+def first_line(error: Exception) -> str:
+    """The first line of an error's message."""
     lines = str(error).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__

