@@ -1,4 +1,4 @@
-"""What `import ulr` offers, and what it does not load."""
+"""The public names of `ulr`, and what importing it does not load."""
 
 import json
 import subprocess
@@ -29,10 +29,10 @@ def test_public_names_are_sorted_and_there():
 
 def test_refine_is_the_function_even_after_its_modules_are_imported():
     from ulr import refine
-    from ulr.refine import distances
+    from ulr.refinement import distances
 
-    assert distances.__name__ == "ulr.refine.distances"
-    assert refine.__module__.startswith("ulr.refine")
+    assert distances.__name__ == "ulr.refinement.distances"
+    assert refine.__module__.startswith("ulr.refinement")
     assert refine([[1, 0], [0, 1]], [[2, 1], [1, 2]]).predictions.tolist() == [0, 1]
 
 

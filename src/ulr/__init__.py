@@ -1,15 +1,16 @@
-"""Sort texts into categories by the categories' names, refined on your own unlabelled texts."""
+"""Classify texts by the names of categories, refined on your own unlabelled texts."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ulr.errors import UlrError
-from ulr.refine import Refinement, refine
 
 if TYPE_CHECKING:
     from ulr.classifier import DatalessClassifier
     from ulr.encoders import load_encoder
+    from ulr.refinement import Refinement, refine
 
 __version__ = "0.1.0"
 
@@ -21,13 +22,16 @@ __all__ = [
     "refine",
 ]
 
-_LAZY = {"DatalessClassifier": "ulr.classifier", "load_encoder": "ulr.encoders"}
+_MODULES = {
+    "DatalessClassifier": "ulr.classifier",
+    "Refinement": "ulr.refinement",
+    "load_encoder": "ulr.encoders",
+    "refine": "ulr.refinement",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Load scikit-learn and the tokenizer only when they are used."""
-    if name in _LAZY:
-        from importlib import import_module
-
-        return getattr(import_module(_LAZY[name]), name)
+    """Import NumPy, SciPy and scikit-learn only when they are used."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'ulr' has no attribute {name!r}")

@@ -1,111 +1,128 @@
-"""`DatalessClassifier`: texts and label names in, categories out, by scikit-learn's rules."""
+"""`DatalessClassifier`: texts and label names in, labels out, with scikit-learn's interface."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import softmax
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ulr.encoders import AnyEncoder, OnTexts, encode_texts, in_batches
-from ulr.refine import OnPass, calibrate, nearest, refine, refine_ensemble
-from ulr.refine.calibration import typical_lead
-from ulr.refine.distances import unit_rows
-from ulr.saved import load_model, save_model
-from ulr.tasks import Task, as_texts, encode, prepare
+from ulr.description import LabelDescription, describe
+from ulr.encoders import AnyEncoder, OnTexts
+from ulr.errors import ArrayError, LabelError
+from ulr.inputs import Inputs, Setup, encode_inputs, given_vectors, known_labels, resolve
+from ulr.model import Model, NoneLabel, Predictions
+from ulr.persistence import load_model, save_model
+from ulr.phrasings import MOST_WHOLE, as_phrasings
+from ulr.refinement import (
+    METHODS,
+    UNKNOWN,
+    Diagnosis,
+    OnPass,
+    Refinement,
+    calibrate,
+    mean_lead,
+    refine,
+    refine_ensemble,
+)
+from ulr.refinement.distances import unit_rows
+from ulr.texts import as_texts, label_notes, language_note
 
-_ROWS_AT_A_TIME = 4096
+if TYPE_CHECKING:
+    from ulr.report import Report
+
+_CONFIDENCE_SAMPLE = 20_000
+_NONE_SCALE = 0.25  # in standard deviations of the similarities
 
 
 class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Sort texts into categories by the categories' names, refined on the texts themselves.
+    """Classify texts by the names of the labels, refined on the texts themselves.
 
     Parameters
     ----------
     labels
-        A list of names, or a mapping of names to one phrase or several, or a `LabelSet`. Names
-        are what comes out, phrases are what is encoded.
+        A list of names, a mapping of names to one or several phrases, a `Path` of a label file, or
+        a `LabelSet`. Names are predicted, phrases are encoded.
     encoder
         Name of an encoder, or any object with ``encode(list of str) -> array``.
     method
-        ``mixture`` refines by clusters around the labels and a mixture of Gaussians, for
-        ``cosine``; ``ulr`` refines as the paper does; ``none`` takes the nearest label. ``auto``
-        is ``mixture`` for ``cosine`` and ``ulr`` for other distances.
-    prior
-        How large the labels are: ``estimate`` finds out, ``balanced`` takes them as equal, or the
-        proportion of each label, in order. Only for ``mixture``.
+        ``discriminant``, the default method, for ``cosine``; ``ulr``, the paper's; ``none`` for the
+        nearest label. ``auto`` is ``discriminant`` for ``cosine`` and ``ulr`` for other distances.
     distance
-        ``cosine``, ``l2`` or ``dot``; ``jensen-shannon`` for an encoder that scores every label
-        with every text. ``auto`` is that for such an encoder, and ``cosine`` for the others.
+        ``cosine``, ``l2`` or ``dot``; ``jensen-shannon`` for an encoder that scores pairs of text
+        and label. ``auto`` is that for such an encoder, and ``cosine`` for the others.
+    prior
+        Sizes of the labels: ``estimate``, ``balanced``, or the proportion of each label, in the
+        order given. Only for ``discriminant``.
     template
         A sentence with ``{}`` in it that is put around every phrase before it is encoded.
-    wordings
-        What becomes of several phrases a label. ``average`` makes one vector of them. An ensemble
-        refines several sets of one phrase a label and lets the sum of their scores decide:
-        ``combinations`` for all combinations of the phrases, or the sets themselves, as lists of
-        phrases in the order of the labels, or the `Path` of a file of them.
+    phrasings
+        How several phrases per label are used. ``average`` makes one vector of them. An ensemble
+        refines several sets of one phrase per label and averages their scores: ``combinations`` for
+        all combinations of the phrases, or the sets themselves, as lists of phrases in the order of
+        the labels, or the `Path` of a file of them.
     sample
-        Most combinations to take, of which there may be many; None for all of up to 4,096 and for
-        1,024 of more.
+        Most combinations to use; None for all of up to 4,096, and 1,024 of more.
     extra_labels
-        Names of further categories that take part in the refinement and are never predicted, or
-        the `Path` of a file of them.
-    seed
-        Of the draw of combinations.
-    max_iterations
+        Names of further categories that take part in the refinement and are never predicted, or the
+        `Path` of a file of them.
+    fit_sample
+        Most documents to refine on; above it, a seeded random sample is used and the others are
+        only classified. ``auto`` is 200,000 for ``discriminant`` and all documents for ``ulr``;
+        None is all documents.
+    random_state
+        Seed of everything that is drawn.
+    max_iter
         Most passes over the texts.
-    threads
-        Threads of the refinement; None for every core.
+    n_jobs
+        Number of threads of the refinement; None for every available core.
     cache
-        A folder to keep the vectors of texts in, so that no text is encoded twice.
+        A folder for the vectors of texts, so that no text is encoded twice.
     none_share
-        Share of the fitted texts that are to get no label: those least like the name of the label
-        they would get. New texts that are no more like it get none either.
+        Share of the fitted texts that get the none label: those least similar to the name of the
+        label they would get. New texts that are no more similar to it get it too.
     none_label
-        What is predicted for them.
+        Name of the none label, which is used if `none_share` is given.
 
     Attributes
     ----------
     classes_
-        Names of the labels, in the order given.
-    distance_
-        The distance in use.
+        Sorted names of the labels, the none label included; the columns of probabilities. If `y`
+        was given as integers, the integers of these names.
+    label_set_
+        The labels in the order given.
+    model_
+        The fitted `Model`, which classifies texts without scikit-learn.
     refinement_
-        The `Refinement` of the fitted texts.
+        The `Refinement` of the fitted texts; its label indices are in the order given.
+    diagnosis_
+        Whether the refinement can be trusted; see `ulr.refinement.Diagnosis`. None for an encoder
+        that scores pairs.
+    method_, distance_
+        The method that was used, and the distance.
     centroids_
-        (n_labels, n_dims) what new texts are compared with.
+        (n_labels, n_dims) the refined labels in the space of the texts, in the order given.
     n_iter_
         Passes over the texts.
-    rule_
-        The rule that a refinement by mixture or an ensemble has learnt; None for others.
-    wordings_
+    phrasings_
         The sets of an ensemble; None without one.
     extra_labels_
         The names of the extra labels.
-    temperature_
-        What scores are divided by before they become probabilities; see `predict_proba`.
-    none_threshold_
-        Likeness to the name of its label, a cosine (a probability for an encoder that scores
-        pairs), below which a text gets no label; None where every text gets one.
-    is_none_
-        (n_texts,) which of the fitted texts get no label.
-    encoder_
-        The encoder in use.
-    text_encoder_
-        What texts go through: that encoder, or its scores of the labels, behind the cache.
 
     Examples
     --------
     >>> from ulr import DatalessClassifier
-    >>> texts = ["The striker scored twice", "Shares fell on Monday", "A late goal won it"]
+    >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
     >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
     >>> clf.predict(["The central bank raised interest rates"])
     array(['business'], dtype='<U8')
+    >>> clf.classes_
+    array(['business', 'sports'], dtype='<U8')
     """
 
     def __init__(
@@ -117,12 +134,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         distance: str = "auto",
         prior: Any = "estimate",
         template: str | None = None,
-        wordings: Any = "average",
+        phrasings: Any = "average",
         sample: int | None = None,
         extra_labels: Any = None,
-        seed: int = 0,
-        max_iterations: int = 100,
-        threads: int | None = None,
+        fit_sample: int | str | None = "auto",
+        random_state: int = 0,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
         cache: str | Path | None = None,
         none_share: float | None = None,
         none_label: str = "none of these",
@@ -133,12 +151,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.distance = distance
         self.prior = prior
         self.template = template
-        self.wordings = wordings
+        self.phrasings = phrasings
         self.sample = sample
         self.extra_labels = extra_labels
-        self.seed = seed
-        self.max_iterations = max_iterations
-        self.threads = threads
+        self.fit_sample = fit_sample
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
         self.cache = cache
         self.none_share = none_share
         self.none_label = none_label
@@ -154,6 +173,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         texts: Iterable[str],
         y: Iterable[Any] | None = None,
         *,
+        embeddings: ArrayLike | None = None,
+        label_embeddings: ArrayLike | None = None,
         extra_texts: Iterable[str] | None = None,
     ) -> Self:
         """Encode the texts, classify them by name, refine the labels on them.
@@ -161,168 +182,382 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         texts
-            The documents; a list, an array or a pandas or polars Series of texts. None counts
-            as an empty text.
+            The documents: a list, an array, a Series, a pyarrow array, or a data frame of one
+            column. None counts as an empty text. Empty texts take no part in the refinement.
         y
-            Nothing, or the label of each text where it is known and None (or -1) elsewhere.
+            None, or the label of each text where it is known and None (or -1) elsewhere. All labels
+            may be known.
+        embeddings
+            (n_texts, n_dims) vectors of the texts by `encoder`, so that they are not encoded.
+        label_embeddings
+            (n_labels, n_dims) vectors of the labels, in the order given.
         extra_texts
-            Further texts that the labels are refined on and that get no label.
+            Further texts that the labels are refined on.
         """
-        extra = None if extra_texts is None else in_batches(as_texts(extra_texts))
-        return self.fit_batches(in_batches(as_texts(texts)), y, extra_batches=extra)
+        documents = as_texts(texts)
+        extra = None if extra_texts is None else as_texts(extra_texts)
+        return self._fit(
+            documents, y, embeddings=embeddings, label_embeddings=label_embeddings, extra=extra
+        )
 
-    def fit_batches(
+    def _fit(
         self,
-        batches: Iterable[list[str]],
+        texts: Sequence[str],
         y: Iterable[Any] | None = None,
         *,
-        extra_batches: Iterable[list[str]] | None = None,
+        embeddings: ArrayLike | None = None,
+        label_embeddings: ArrayLike | None = None,
+        extra: Sequence[str] | None = None,
+        setup: Setup | None = None,
         on_texts: OnTexts | None = None,
         on_pass: OnPass | None = None,
         on_set: Callable[[int], None] | None = None,
     ) -> Self:
-        """As `fit`, for texts that arrive batch by batch and need never be in memory at once.
+        """As `fit`, for a list of texts.
 
         Parameters
         ----------
-        batches
-            Lists of texts.
-        y
-            As in `fit`, one a text.
-        extra_batches
-            Lists of the extra texts.
+        texts, y, embeddings, label_embeddings, extra
+            As in `fit`.
+        setup
+            What `_resolve` returned, if it was called before.
         on_texts
             Called with the number of texts of every encoded batch.
         on_pass
-            Called after every pass of the refinement of one set of labels.
+            Called after every pass of the refinement of one set of anchors.
         on_set
-            Called after every set of labels of an ensemble with the number of all.
+            Called after every set of an ensemble with the number of all sets.
         """
-        task = prepare(self)
-        given = encode(task, self, batches, y, extra_batches, on_texts)
-        documents, anchors, settings = given.documents, given.anchors, given.settings
-        if given.sets is None:
-            refinement = refine(documents, anchors, on_pass=on_pass, **given.beside, **settings)
+        setup = setup or self._resolve()
+        known, integers = None, False
+        if y is not None:
+            known, integers = known_labels(y, setup.labels.names, len(texts))
+        inputs = encode_inputs(
+            setup,
+            texts,
+            known,
+            extra_texts=extra,
+            embeddings=embeddings,
+            label_embeddings=label_embeddings,
+            on_texts=on_texts,
+        )
+        settings = self._settings(setup)
+        if inputs.anchor_sets is None:
+            refinement = refine(
+                inputs.documents,
+                inputs.anchors,
+                word_counts=inputs.word_counts,
+                on_pass=on_pass,
+                **inputs.others,
+                **settings,
+            )
         else:
             refinement = refine_ensemble(
-                documents, given.sets, on_set=on_set, **given.beside, **settings
+                inputs.documents, inputs.anchor_sets, on_set=on_set, **inputs.others, **settings
             )
-        self._begin(task)
+        self.model_ = self._model(setup, inputs, refinement, settings)
         self.refinement_ = refinement
-        self.centroids_ = refinement.centroids
-        self.n_iter_ = refinement.n_iterations
-        self.rule_ = refinement.rule
-        free = np.ones(len(documents), dtype=bool) if given.known is None else given.known < 0
-        sharpness = 1.0 / typical_lead(refinement.scores)
-        if anchors is not None and free.any():
-            settings = settings | {"method": refinement.method}
-            sharpness = calibrate(documents, anchors, refinement, given.known, **settings)
-        self.temperature_ = 1.0 / sharpness
-        self.names_ = None if anchors is None else unit_rows(anchors.astype(np.float64))
-        self.none_threshold_ = None
-        self.is_none_ = np.zeros(len(documents), dtype=bool)
-        if self.none_share is not None:
-            likeness = self._likeness(documents, refinement.predictions)
-            self.none_threshold_ = float(np.quantile(likeness[free], self.none_share))
-            self.is_none_ = free & (likeness < self.none_threshold_)
+        self.method_, self.distance_ = refinement.method, setup.distance
+        self.centroids_, self.n_iter_ = refinement.centroids, refinement.n_iter
+        self.phrasings_, self.extra_labels_ = setup.phrasings, setup.extra_labels
+        found = refinement.predictions
+        self._store(integers, int(np.bincount(found[found >= 0]).argmax()))
+        self.diagnosis_ = self._diagnose(setup, texts)
         return self
 
-    def _begin(self, task: Task) -> None:
-        """Take over what the arguments come to."""
-        self.encoder_, self.text_encoder_ = task.encoder, task.text_encoder
-        self.distance_ = task.distance
-        self.label_set_, self.classes_ = task.labels, np.array(task.labels.names)
-        self.wordings_, self.extra_labels_ = task.wordings, task.extra_labels
+    def _resolve(self) -> Setup:
+        """Validate the arguments."""
+        setup = resolve(
+            self.labels,
+            encoder=self.encoder,
+            method=self.method,
+            distance=self.distance,
+            template=self.template,
+            phrasings=self.phrasings,
+            sample=self.sample,
+            random_state=self.random_state,
+            extra_labels=self.extra_labels,
+            cache=self.cache,
+        )
+        if self.none_share is not None:
+            if not isinstance(self.none_share, int | float) or not 0 < self.none_share < 1:
+                raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
+            if self.none_label in setup.labels.names:
+                raise LabelError(
+                    f"{self.none_label!r} is one of the labels; choose another none_label."
+                )
+        return setup
 
-    def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[np.str_]:
-        """The labels of the texts that the labels are refined on."""
-        self.fit(texts, y)
-        return self._named(self.refinement_.predictions, self.is_none_)
+    def _fit_limit(self, method: str) -> int | None:
+        """Most documents that a method is fitted on; None for all."""
+        if self.fit_sample == "auto":
+            return getattr(METHODS[method].options(), "fit_sample", None)
+        return self.fit_sample  # type: ignore[return-value]
 
-    def predict(self, texts: Iterable[str]) -> NDArray[np.str_]:
-        """The label of each text, by the refined labels; the texts may be new."""
-        labels, _, is_none = self.judge(texts)
-        return self._named(labels, is_none)
+    def _settings(self, setup: Setup) -> dict[str, Any]:
+        """Arguments of `refine` next to the inputs; options only where they were given."""
+        options: dict[str, Any] = {}
+        if not isinstance(self.prior, str) or self.prior != "estimate":
+            options["prior"] = self.prior
+        if self.fit_sample != "auto":
+            options["fit_sample"] = self.fit_sample
+        return {
+            "method": setup.method,
+            "distance": setup.distance,
+            "random_state": self.random_state,
+            "max_iter": self.max_iter,
+            "n_jobs": self.n_jobs,
+            **options,
+        }
 
-    def _named(self, labels: NDArray[np.intp], is_none: NDArray[np.bool_]) -> NDArray[np.str_]:
-        names = np.asarray(self.classes_[labels])
-        return np.where(is_none, self.none_label, names) if is_none.any() else names
-
-    def decision_function(self, texts: Iterable[str]) -> NDArray[np.float32]:
-        """Scores of the texts, (n_texts, n_labels); larger is closer."""
-        return self.nearest(texts)[1]
-
-    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        """Softmax over the scores, (n_texts, n_labels); the rows add up to one.
-
-        Scores are divided by `temperature_`, which is such that the mean probability of the
-        predicted labels of the fitted texts is the accuracy that is expected of them
-        without any truth; see `ulr.refine.calibration`.
-        """
-        return self.probabilities(self.nearest(texts)[1])
-
-    def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The probabilities that `predict_proba` makes of scores, (n_texts, n_labels)."""
-        check_is_fitted(self)
-        return np.asarray(softmax(scores.astype(np.float64) / self.temperature_, axis=1))
-
-    def nearest(self, texts: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Index into `classes_` and scores, (n_texts, n_labels), of each text."""
-        labels, scores, _ = self.judge(texts)
-        return labels, scores
-
-    def judge(
-        self, texts: Iterable[str]
-    ) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
-        """As `nearest`, and whether each text is none of the labels, by `none_threshold_`."""
-        check_is_fitted(self)
-        vectors = encode_texts(self.text_encoder_, as_texts(texts))
-        if self.rule_ is not None:
-            labels, scores = self.rule_.decide(vectors, self.threads)
+    def _model(
+        self, setup: Setup, inputs: Inputs, refinement: Refinement, settings: dict[str, Any]
+    ) -> Model:
+        if inputs.anchors is None:
+            anchors = None
+            temperature = mean_lead(refinement.scores[refinement.predictions >= 0])
         else:
-            labels, scores = nearest(
-                vectors, self.centroids_, distance=self.distance_, threads=self.threads
+            anchors = unit_rows(inputs.anchors.astype(np.float64))
+            temperature = calibrate(
+                inputs.documents, inputs.anchors, refinement, known=inputs.known, **settings
             )
-        is_none = np.zeros(len(labels), dtype=bool)
-        if self.none_threshold_ is not None:
-            is_none = self._likeness(vectors, labels) < self.none_threshold_
-        return labels, scores, is_none
+        model = Model(
+            label_set=setup.labels,
+            encoder=setup.encoder,
+            text_encoder=setup.text_encoder,
+            rule=refinement.rule,
+            initial_rule=refinement.initial_rule,
+            temperature=temperature,
+            anchors=anchors,
+            n_jobs=self.n_jobs,
+        )
+        free = (inputs.known == UNKNOWN) & (refinement.predictions >= 0)
+        if self.none_share is not None:
+            if not free.any():
+                raise ArrayError("none_share applies to texts of unknown label, but all are known.")
+            similarity = model.similarity(
+                inputs.documents[free], refinement.predictions[free].astype(np.intp)
+            )
+            threshold = float(np.quantile(similarity, self.none_share))
+            scale = max(_NONE_SCALE * float(similarity.std()), 1e-9)
+            model = replace(model, none=NoneLabel(self.none_label, threshold, scale))
+        self._fitted = model.decide(
+            refinement.predictions,
+            refinement.scores,
+            refinement.unrefined,
+            inputs.documents,
+            inputs.known >= 0,
+        )
+        return model
 
-    def _likeness(
-        self, vectors: NDArray[np.float32], labels: NDArray[np.intp]
+    def _store(self, integers: bool, largest: int) -> None:
+        """Set the attributes that follow from the model.
+
+        Parameters
+        ----------
+        integers
+            Whether classes are positions in the sorted names; the none label is the last of them.
+        largest
+            The label with the most fitted texts.
+        """
+        self.label_set_ = self.model_.label_set
+        names = self.model_.names[:-1]
+        n_sorted = self.model_.n_labels if integers else len(names)
+        self._order = np.argsort(names[:n_sorted], kind="stable")
+        self._order = np.append(self._order, np.arange(n_sorted, len(names)))
+        self.classes_ = np.arange(len(names)) if integers else names[self._order]
+        self._positions = np.argsort(self._order, kind="stable")
+        self._integers, self._largest_label = integers, largest
+
+    def _diagnose(self, setup: Setup, texts: Sequence[str]) -> Diagnosis | None:
+        """The diagnosis of the refinement, with names, the expected accuracy and notes."""
+        diagnosis = self.refinement_.diagnosis
+        if diagnosis is None:
+            return None
+        draw = np.random.default_rng(self.random_state).permutation(len(texts))
+        confidence = self._fitted.confidence[draw[:_CONFIDENCE_SAMPLE]]
+        notes = label_notes(setup.labels, texts, setup.encoder)
+        language = language_note(texts, getattr(setup.encoder, "languages", None))
+        return replace(
+            diagnosis.named(setup.labels.names),
+            expected_accuracy=float(confidence[confidence > 0].mean()),
+            notes=tuple(notes if language is None else [*notes, language]),
+        )
+
+    def predict(self, texts: Iterable[str], *, embeddings: ArrayLike | None = None) -> NDArray[Any]:
+        """The label of each text; the texts may be new.
+
+        Parameters
+        ----------
+        texts
+            The documents. An empty text gets the none label or, without one, the label with the
+            most fitted texts; its probabilities are equal.
+        embeddings
+            (n_texts, n_dims) their vectors, so that they are not encoded.
+        """
+        return self._classes(self._predict(texts, embeddings))
+
+    def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[Any]:
+        """Fit, and return the labels of the fitted texts; known labels stay as given."""
+        self.fit(texts, y)
+        return self._classes(self._fitted)
+
+    def predict_proba(
+        self, texts: Iterable[str], *, embeddings: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """How like the name of its label each text is."""
-        if self.names_ is None:
-            return vectors[np.arange(len(labels)), labels].astype(np.float64)
-        likeness = np.empty(len(labels))
-        for start in range(0, len(labels), _ROWS_AT_A_TIME):
-            few = slice(start, start + _ROWS_AT_A_TIME)
-            texts = unit_rows(vectors[few].astype(np.float64))
-            likeness[few] = np.einsum("ij,ij->i", texts, self.names_[labels[few]])
-        return likeness
+        """Probabilities of the labels, (n_texts, n_classes), in the order of `classes_`.
+
+        They are calibrated so that their mean over the fitted texts is the accuracy that is
+        expected without any labels; see `ulr.refinement.calibration`.
+        """
+        return self._predict(texts, embeddings).probabilities[:, self._order]
+
+    def decision_function(
+        self, texts: Iterable[str], *, embeddings: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Logarithms of the probabilities, (n_texts, n_classes); for two labels their difference.
+
+        In the order of `classes_`; for two labels (n_texts,), positive for the second.
+        """
+        logarithms = np.log(np.maximum(self.predict_proba(texts, embeddings=embeddings), 1e-300))
+        return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
+
+    def describe(
+        self, texts: Iterable[str], *, n_documents: int = 5, n_words: int = 10
+    ) -> dict[str, LabelDescription]:
+        """Representative and borderline documents, and characteristic words, of each label.
+
+        Parameters
+        ----------
+        texts
+            The documents to describe the labels by, usually the fitted ones.
+        n_documents, n_words
+            Most documents and words per label.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> sorted(clf.describe(texts)["business"].representative)
+        [1, 3]
+        """
+        documents = as_texts(texts)
+        check_is_fitted(self)
+        predictions = self.model_.predict(documents)
+        return describe(documents, predictions, self.model_, n_documents, n_words)
+
+    def report(
+        self,
+        texts: Iterable[str],
+        path: str | Path | None = None,
+        *,
+        truth: Iterable[Any] | None = None,
+        title: str = "Classified texts",
+        overwrite: bool = False,
+    ) -> Report:
+        """A page about the labels of texts, which notebooks show; one HTML file without requests.
+
+        Parameters
+        ----------
+        texts
+            The documents, usually the fitted ones.
+        path
+            Where to write the page; nowhere if not given.
+        truth
+            True labels, None where unknown; only used for figures.
+        title
+            Title of the page.
+        overwrite
+            Whether to replace a file that is already there.
+        """
+        from ulr.report import refuse_report, report_texts
+
+        check_is_fitted(self)
+        if path is not None:
+            refuse_report(path, overwrite, "overwrite=True")
+        page = report_texts(self, as_texts(texts), truth=truth, title=title)
+        if path is not None:
+            page.write(path)
+        return page
+
+    def _predict(self, texts: Iterable[str], embeddings: ArrayLike | None) -> Predictions:
+        check_is_fitted(self)
+        documents = as_texts(texts)
+        if embeddings is None:
+            return self.model_.predict(documents)
+        vectors = given_vectors("embeddings", embeddings, len(documents))
+        return self.model_.predict(documents, vectors)
+
+    def _classes(self, predictions: Predictions) -> NDArray[Any]:
+        """Predicted members of `classes_`."""
+        labels = predictions.labels
+        if (labels < 0).any():
+            labels = np.where(labels < 0, self._largest_label, labels)
+        return self.classes_[self._positions[labels]]
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write what `predict` needs to a folder: JSON and safetensors, whole or not at all."""
+        """Write the fitted classifier to a folder, as JSON and safetensors; complete or not at all.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        overwrite
+            Whether to replace a model that is already there.
+        """
         check_is_fitted(self)
-        save_model(self, path, overwrite)
+        save_model(self.model_, path, overwrite, self._saved_settings())
+
+    def _saved_settings(self) -> dict[str, Any]:
+        """Arguments and learned settings that a saved classifier keeps."""
+        names = "template sample fit_sample random_state max_iter none_share none_label".split()
+        settings = {name: getattr(self, name) for name in names}
+        prior, phrasings, found = self.prior, self.phrasings, self.phrasings_
+        # A draw cannot be repeated from the labels alone, which only keep the drawn phrases.
+        if found is not None and (
+            found.is_sample or len(found) > MOST_WHOLE or not isinstance(phrasings, str)
+        ):
+            phrasings = found.sets
+        return settings | {
+            "method": self.method_,
+            "distance": self.distance_,
+            "prior": prior if isinstance(prior, str) else [float(share) for share in prior],
+            "phrasings": phrasings,
+            "extra_labels": self.extra_labels_ or None,
+            "n_iter": self.n_iter_,
+            "integers": self._integers,
+            "largest_label": self._largest_label,
+        }
 
     @classmethod
     def load(
         cls,
         path: str | Path,
         *,
-        encoder: AnyEncoder | None = None,
+        encoder: str | AnyEncoder | None = None,
         cache: str | Path | None = None,
     ) -> DatalessClassifier:
-        """Read a saved model.
+        """Read a saved classifier.
 
         Parameters
         ----------
         path
             The folder that `save` wrote.
         encoder
-            The encoder object, if the model was fitted with one rather than with a name.
+            The encoder, if the model was fitted with an object, or with files outside the package.
         cache
-            A folder to keep the vectors of texts in.
+            A folder for the vectors of texts.
         """
-        return load_model(cls, path, encoder, cache)
+        model, settings = load_model(path, encoder, cache)
+        n_iter, integers, largest = (
+            settings.pop(name) for name in ("n_iter", "integers", "largest_label")
+        )
+        spec = getattr(model.encoder, "spec", None) or model.encoder
+        loaded = cls(model.label_set, encoder=spec, cache=cache, **settings)
+        loaded.model_ = model
+        loaded.method_, loaded.distance_, loaded.n_iter_ = loaded.method, loaded.distance, n_iter
+        loaded.phrasings_ = as_phrasings(loaded.phrasings, model.label_set)
+        loaded.extra_labels_ = loaded.extra_labels or ()
+        loaded._store(integers, largest)
+        return loaded
