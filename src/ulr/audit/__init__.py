@@ -1,4 +1,4 @@
-"""What a result depends on: every wording of the labels refined, and how far they agree.
+"""What a result depends on: every phrasing of the labels refined, and how far they agree.
 
 No truth is needed; where there is one, it is only compared with at the end.
 """

@@ -33,7 +33,7 @@ class Agreement:
         (n_phrases,) the mean of that over the sets that have a phrase.
     explained
         (n_phrases,) share of all disagreement that goes with having this phrase rather than
-        another one for its label; the phrases of a label add up to the share of its wording.
+        another one for its label; the phrases of a label add up to the share of its phrasing.
     sizes
         (n_sets, n_labels) share of the documents that each label gets.
     consensus

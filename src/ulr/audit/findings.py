@@ -1,4 +1,4 @@
-"""What an audit finds: which wordings agree, which phrase stands apart, which set to use."""
+"""What an audit finds: which phrasings agree, which phrase stands apart, which set to use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ulr.audit.agreement import Agreement, count_agreement
 from ulr.audit.sweep import Sweep
 from ulr.labels import LabelSet
-from ulr.wordings import Wordings
+from ulr.phrasings import Phrasings
 
 _SHOWN_PAIRS = 5
 _FLIPPING = 10
@@ -33,11 +33,11 @@ class PhraseFinding:
 
 @dataclass(frozen=True)
 class LabelFinding:
-    """A label: how stable it is, what its wording does, and how much it attracts.
+    """A label: how stable it is, what its phrasing does, and how much it attracts.
 
     `agreement_…`: when a set gives a document this label, how often another set does too; None
     where no set ever gives it. `share_of_disagreement`: of the disagreement after refinement, how
-    much goes with the wording of this label alone. `documents_…`: the share of the documents that
+    much goes with the phrasing of this label alone. `documents_…`: the share of the documents that
     it gets, in the mean over the sets; `least` and `most` over the sets, after refinement.
     """
 
@@ -132,19 +132,19 @@ class Audit:
     majority_after: NDArray[np.intp]
 
 
-def audit(sweep: Sweep, wordings: Wordings, label_set: LabelSet) -> Audit:
+def audit(sweep: Sweep, phrasings: Phrasings, label_set: LabelSet) -> Audit:
     """Look at how far the sets of a sweep agree.
 
     Parameters
     ----------
     sweep
         What they predict.
-    wordings
+    phrasings
         What they are worded.
     label_set
-        The labels, with every phrase of the wordings.
+        The labels, with every phrase of the phrasings.
     """
-    columns = list(zip(*wordings, strict=True))
+    columns = list(zip(*phrasings, strict=True))
     phrases = [(i, phrase) for i, label in enumerate(label_set) for phrase in label.phrases]
     has_phrase = np.array([[each == phrase for each in columns[i]] for i, phrase in phrases])
     before, after = (count_agreement(sweep, phase, has_phrase) for phase in ("before", "after"))
@@ -159,9 +159,9 @@ def audit(sweep: Sweep, wordings: Wordings, label_set: LabelSet) -> Audit:
         competing=_competing(label_set, after),
         sets=tuple(
             SetFinding(each, float(b), float(a))
-            for each, b, a in zip(wordings, before.of_sets, after.of_sets, strict=True)
+            for each, b, a in zip(phrasings, before.of_sets, after.of_sets, strict=True)
         ),
-        recommendation=_recommend(wordings, after),
+        recommendation=_recommend(phrasings, after),
         flipping=flipping,
         shares=_shares(sweep, flipping),
         majority_before=before.consensus,
@@ -232,12 +232,12 @@ def _competing(label_set: LabelSet, after: Agreement) -> tuple[Competition, ...]
     return tuple(Competition(names[i], names[j], share) for share, i, j in pairs[:_SHOWN_PAIRS])
 
 
-def _recommend(wordings: Wordings, after: Agreement) -> Recommendation:
+def _recommend(phrasings: Phrasings, after: Agreement) -> Recommendation:
     """The set in the middle of all: the one that agrees most with the others."""
     number = int(after.of_sets.argmax())
     return Recommendation(
         number + 1,
-        wordings.sets[number],
+        phrasings.sets[number],
         f"refined, it agrees with the other sets on {after.of_sets[number]:.1%} of the documents, "
         f"more than any other; the mean over the sets is {after.of_sets.mean():.1%}",
     )

@@ -1,4 +1,4 @@
-"""Every wording refined over the same documents, what each predicts kept on disk.
+"""Every phrasing refined over the same documents, what each predicts kept on disk.
 
 A few sets at a time are refined and written, whole or not at all. A sweep that was killed goes on
 with the first set that is not there, and no more than a few sets are ever in memory.
@@ -19,10 +19,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from ulr.errors import LabelError
-from ulr.files import whole_file
-from ulr.refine import refine_many
-from ulr.tasks import Vectors
-from ulr.wordings import Wordings
+from ulr.files import atomic_file
+from ulr.inputs import Inputs
+from ulr.phrasings import Phrasings
+from ulr.refinement import METHODS, refine_many
 
 _VERSION = 1  # of what is kept
 _MOST_SETS = 64
@@ -44,6 +44,8 @@ class Sweep:
         How many there are of each.
     n_resumed
         Sets that were there already.
+    block_cells
+        Most predictions that are in memory at a time.
     """
 
     files: tuple[Path, ...]
@@ -51,6 +53,7 @@ class Sweep:
     n_documents: int
     n_labels: int
     n_resumed: int
+    block_cells: int = _BLOCK_CELLS
 
     def blocks(self, phase: str) -> Iterator[tuple[slice, Labels]]:
         """Some documents at a time: their rows, and (n_sets, n) what each set predicts for them.
@@ -60,26 +63,30 @@ class Sweep:
         phase
             ``before`` refinement or ``after`` it.
         """
-        size = max(1, _BLOCK_CELLS // self.n_sets)
+        size = max(1, self.block_cells // self.n_sets)
         for start in range(0, self.n_documents, size):
             rows = slice(start, min(start + size, self.n_documents))
             yield rows, np.concatenate([_read(file, phase, rows) for file in self.files])
 
 
 def run_sweep(
-    given: Vectors,
-    wordings: Wordings,
+    given: Inputs,
+    settings: dict[str, Any],
+    phrasings: Phrasings,
     folder: Path,
     on_set: Callable[[int], None] | None = None,
     n_documents: int | None = None,
+    sets_per_file: int = _MOST_SETS,
 ) -> Sweep:
-    """Refine every wording that has not been refined before.
+    """Refine every phrasing that has not been refined before.
 
     Parameters
     ----------
     given
-        Documents and the vectors of the wordings.
-    wordings
+        Documents and the anchors of the phrasings.
+    settings
+        Further arguments of `refine_many`.
+    phrasings
         What they are worded.
     folder
         Where to keep what is done. A sweep of something else has a folder of its own in it.
@@ -87,17 +94,19 @@ def run_sweep(
         Called after every set with the number of all, those done before included.
     n_documents
         How many documents count, from the first; behind them there may be examples.
+    sets_per_file
+        Most sets that are refined before they are written.
     """
-    if given.sets is None or len(given.sets) < 2:
+    if given.anchor_sets is None or len(given.anchor_sets) < 2:
         raise LabelError(
-            "an audit compares wordings, and there is only one; give some labels several phrases "
+            "an audit compares phrasings, and there is only one; give some labels several phrases "
             "('name: phrase; phrase'), or a file of whole sets."
         )
     n_documents = n_documents or len(given.documents)
-    n_labels, n_sets = len(given.sets[0]), len(given.sets)
+    n_labels, n_sets = len(given.anchor_sets[0]), len(given.anchor_sets)
     dtype = np.uint8 if n_labels <= 256 else np.uint16
-    size = max(1, min(_MOST_SETS, _FILE_BYTES // (2 * n_documents * np.dtype(dtype).itemsize)))
-    place = folder / _key(given, wordings)
+    size = max(1, min(sets_per_file, _FILE_BYTES // (2 * n_documents * np.dtype(dtype).itemsize)))
+    place = folder / _key(given, settings, phrasings)
     place.mkdir(parents=True, exist_ok=True)
     starts = range(0, n_sets, size)
     files = [place / f"sets-{start:06d}.safetensors" for start in starts]
@@ -110,7 +119,7 @@ def run_sweep(
         if is_done:
             continue
         results = refine_many(
-            given.documents, given.sets[start : start + n], **given.beside, **given.settings
+            given.documents, given.anchor_sets[start : start + n], **given.others, **settings
         )
         predicted = {phase: np.empty((n, n_documents), dtype=dtype) for phase in _PHASES}
         for i, result in enumerate(results):
@@ -118,7 +127,7 @@ def run_sweep(
             predicted["after"][i] = result.predictions[:n_documents]
             if on_set is not None:
                 on_set(n_sets)
-        with whole_file(file) as out:
+        with atomic_file(file) as out:
             out.write(save(predicted, {"sha256": _sha256(predicted)}))
     return Sweep(tuple(files), n_sets, n_documents, n_labels, n_resumed)
 
@@ -126,15 +135,18 @@ def run_sweep(
 _PHASES = ("before", "after")
 
 
-def _key(given: Vectors, wordings: Wordings) -> str:
+def _key(given: Inputs, settings: dict[str, Any], phrasings: Phrasings) -> str:
     """A name for everything that the predictions depend on."""
-    settings = {name: value for name, value in given.settings.items() if name != "threads"}
-    asked = json.dumps([_VERSION, wordings.sets, settings], default=_plain, sort_keys=True)
+    decisive = {name: value for name, value in settings.items() if name != "n_jobs"}
+    version = METHODS[settings["method"]].version
+    asked = json.dumps(
+        [_VERSION, version, phrasings.sets, decisive], default=_plain, sort_keys=True
+    )
     total = hashlib.sha256(asked.encode())
     arrays = {
         "documents": given.documents,
-        "set": None if given.sets is None else given.sets[0],
-        **given.beside,
+        "set": None if given.anchor_sets is None else given.anchor_sets[0],
+        **given.others,
     }
     for name, array in arrays.items():
         if array is not None:

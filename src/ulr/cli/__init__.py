@@ -1,4 +1,4 @@
-"""The command line: one file a command, each thin: parse, call, print."""
+"""The command line: one file per command, which parses, calls and prints."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ulr.cli.classify import classify
 from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
+from ulr.cli.report import report
 from ulr.cli.reproduce import reproduce
-from ulr.cli.train import train
+from ulr.cli.train import train_encoder
 
 app = typer.Typer(
     name="ulr",
-    help="Sort texts into categories by the categories' names, refined on your own texts.",
+    help="Classify texts by the names of categories, refined on your own texts.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,11 +32,12 @@ app = typer.Typer(
 app.command()(classify)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(report)
 app.command()(audit)
 app.command()(encoders)
 app.command()(cache)
 app.command()(reproduce)
-app.add_typer(train, name="train")
+app.command("train")(train_encoder)
 
 
 def _version(wanted: bool) -> None:
@@ -52,16 +53,16 @@ def _ulr(
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Sort texts into categories by the categories' names, refined on your own texts."""
+    """Classify texts by the names of categories, refined on your own texts."""
 
 
 def _stop(signum: int, frame: object) -> NoReturn:
-    """A polite kill ends like Ctrl-C: nothing is left behind."""
+    """End a SIGTERM like Ctrl-C, so that no partial file is left."""
     raise KeyboardInterrupt
 
 
 def _open_closed_streams() -> None:
-    """A process may be started without some of them; Python has None there."""
+    """Replace standard streams that the process was started without."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
@@ -72,11 +73,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Where the locale has no █ or →, a ? is better than a traceback.
+        # A locale may have no █ or →.
         sys.stdout.reconfigure(errors="replace")
     try:
         app()
     except BrokenPipeError:
-        # The reader of a pipe, e.g. `head`, had enough; that is no error.
+        # The reader of a pipe, such as `head`, has closed it; that is no error.
         sys.stderr.close()
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""`ulr audit`: what the categories depend on, when labels can be worded in several ways."""
+"""`ulr audit`: how much the labels depend on their phrases."""
 
 from __future__ import annotations
 
@@ -7,68 +7,79 @@ from typing import Annotated
 import typer
 
 from ulr.cli import options
-from ulr.cli.audited import print_audit
+from ulr.cli.audit_output import print_audit
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 
 
 def audit(
-    file: options.File,
+    file: options.Files,
     labels: options.Labels,
-    wordings: Annotated[
+    phrasings: Annotated[
         str,
         typer.Option(
-            "--wordings",
-            help="'combinations' of the labels' phrases, or a file of whole sets, "
-            "'phrase; phrase' a line in the order of the labels.",
+            "--phrasings",
+            help="'combinations' of the phrases of the labels, or a file of sets, 'phrase; phrase' "
+            "on each line in the order of the labels.",
+            rich_help_panel=options.LABELS,
         ),
     ] = "combinations",
+    sample: options.Sample = None,
     truth: Annotated[
         str | None,
         typer.Option(
             "--truth",
-            help="Column of the true label names, used only to report.",
+            help="Column of the true labels, used only for the figures.",
             show_default=False,
+            rich_help_panel=options.LABELS,
         ),
     ] = None,
     plot: Annotated[
         str | None,
-        typer.Option("--plot", help="Picture to draw, .png, .svg or .pdf.", show_default=False),
+        typer.Option(
+            "--plot",
+            help="Picture to draw, .png, .svg or .pdf.",
+            show_default=False,
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     text_column: options.TextColumns = None,
-    sample: options.Sample = None,
-    seed: options.Seed = 0,
+    encoder: options.Encoder = "static",
     method: options.Method = "auto",
     prior: options.Prior = "estimate",
-    distance: options.Distance = "auto",
-    encoder: options.Encoder = "static",
-    template: options.Template = None,
-    expand: options.Expand = None,
-    extra_labels: options.ExtraLabels = None,
-    extra_texts: options.ExtraTexts = None,
     examples: options.Examples = None,
-    cache: options.Cache = None,
+    fit_sample: options.FitSample = "auto",
+    json: options.Json = False,
+    force: options.Force = False,
     work: Annotated[
         str | None,
         typer.Option(
             "--work",
-            help="Folder to keep finished sets in until the audit is done; by default in the "
-            "user's cache folder. A killed audit goes on from there.",
+            help="Folder of finished sets until the audit is done. Default: in the user's cache "
+            "folder. A stopped audit continues from there.",
             show_default=False,
+            rich_help_panel=options.ADVANCED,
         ),
     ] = None,
-    force: options.Force = False,
-    json: options.Json = False,
     format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     delimiter: options.Delimiter = None,
     no_header: options.NoHeader = False,
+    template: options.Template = None,
+    expand: options.Expand = None,
+    extra_labels: options.ExtraLabels = None,
+    extra_texts: options.ExtraTexts = None,
+    distance: options.Distance = "auto",
+    max_iter: options.MaxIter = 100,
+    random_state: options.Seed = 0,
+    n_jobs: options.NJobs = None,
+    cache: options.Cache = None,
 ) -> None:
-    """See which wordings of the labels the result depends on, without any labelled document.
+    """Find out how much the labels of the documents depend on the phrases of the labels.
 
-    Every set of one phrase a label is refined on the documents. Reported are how far the sets
+    Every set of one phrase per label is refined on the documents. The report says how far the sets
     agree before and after refinement, which label and which phrase cause disagreement, which
-    documents flip, which labels compete, and a set to use. An audit that was stopped goes on where
-    it was when the same command is given again.
+    documents change their label, which labels compete, and which set to use. No labelled documents
+    are needed. A stopped audit continues when the same command is given again.
 
     [bold]Examples[/bold]
 
@@ -77,16 +88,16 @@ def audit(
     ulr audit test.csv --no-header -t c2 -t c3 -l labels.yaml --truth c1 --method ulr --json
     """
     chosen = locals()
-    with plain_errors("what is finished is kept; the same command goes on from there"):
+    with plain_errors("finished sets are kept; the same command continues from there"):
         from ulr.jobs import AuditOutput, audit_file
 
-        with ProgressBar() as progress, options.opened(chosen, progress.preparing) as given:
+        with ProgressBar() as progress, options.open_inputs(chosen, progress.preparing) as inputs:
             report = audit_file(
-                given.source,
-                given.columns,
-                given.classifier,
+                inputs.table,
+                inputs.columns,
+                inputs.classifier,
                 progress,
-                given.support,
+                inputs.support,
                 truth,
                 AuditOutput(plot, force, work),
             )

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ulr.cli import options
-from ulr.cli.console import plain_errors, print_cache, print_json
+from ulr.cli.console import plain_errors, print_json
+from ulr.cli.summaries import print_cache
 
 
 def cache(
@@ -30,11 +31,11 @@ def cache(
     ulr cache vectors --clear
     """
     with plain_errors():
-        from ulr.encoders.cache import clear, look_into
+        from ulr.encoders.cache import clear_cache, inspect_cache
 
-        entries = look_into(folder)
+        entries = inspect_cache(folder)
         if empty:
-            clear(folder)
+            clear_cache(folder)
         if json:
             print_json({"cleared": empty, "encoders": [asdict(entry) for entry in entries]})
         else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ulr.cli import options
-from ulr.cli.console import plain_errors, print_encoders, print_json
+from ulr.cli.console import plain_errors, print_json
+from ulr.cli.summaries import print_encoders
 
 
 def encoders(json: options.Json = False) -> None:
@@ -26,11 +27,12 @@ def encoders(json: options.Json = False) -> None:
             print_json(
                 {
                     name: {
-                        "ways": list(kind.ways(name)),
+                        "specs": list(kind.specs(name)),
                         "about": kind.about,
                         "dimensions": kind.n_dims,
                         "megabytes": kind.megabytes,
                         "licence": kind.licence,
+                        "languages": list(kind.languages),
                         "installed": kind.installed,
                         "install": kind.install,
                     }

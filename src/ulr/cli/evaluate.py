@@ -1,4 +1,4 @@
-"""`ulr evaluate`: how good the categories are, where the truth is known."""
+"""`ulr evaluate`: how good the labels are, where the true ones are known."""
 
 from __future__ import annotations
 
@@ -7,44 +7,52 @@ from typing import Annotated
 import typer
 
 from ulr.cli import options
-from ulr.cli.console import ProgressBar, plain_errors, print_evaluation, print_json
+from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.summaries import print_evaluation
 
 
 def evaluate(
-    file: options.File,
+    file: options.Files,
     labels: options.Labels,
     truth: Annotated[
         str,
         typer.Option(
             "--truth",
-            help="Column of the true label names, used only to report.",
+            help="Column of the true labels, used only for the figures.",
             show_default=False,
+            rich_help_panel=options.LABELS,
         ),
     ],
     text_column: options.TextColumns = None,
+    encoder: options.Encoder = "static",
     method: options.Method = "auto",
     prior: options.Prior = "estimate",
-    distance: options.Distance = "auto",
-    encoder: options.Encoder = "static",
-    template: options.Template = None,
-    expand: options.Expand = None,
-    wordings: options.Wordings = "average",
-    sample: options.Sample = None,
-    extra_labels: options.ExtraLabels = None,
-    extra_texts: options.ExtraTexts = None,
     examples: options.Examples = None,
-    seed: options.Seed = 0,
-    cache: options.Cache = None,
+    fit_sample: options.FitSample = "auto",
+    none_share: options.NoneShare = None,
+    none_label: options.NoneLabel = "none of these",
     json: options.Json = False,
     format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     delimiter: options.Delimiter = None,
     no_header: options.NoHeader = False,
+    phrasings: options.Phrasings = "average",
+    sample: options.Sample = None,
+    template: options.Template = None,
+    expand: options.Expand = None,
+    extra_labels: options.ExtraLabels = None,
+    extra_texts: options.ExtraTexts = None,
+    distance: options.Distance = "auto",
+    max_iter: options.MaxIter = 100,
+    random_state: options.Seed = 0,
+    n_jobs: options.NJobs = None,
+    cache: options.Cache = None,
 ) -> None:
-    """Classify a file as 'ulr classify' does, then compare with the truth.
+    """Classify a file as 'ulr classify' does, then compare with true labels.
 
-    Shows accuracy, macro-F1, the figures of each label and a confusion table, before and after
-    refinement. The truth is never used to classify.
+    Prints accuracy, macro-F1, figures of each label and a confusion matrix, before and after
+    refinement. True labels are compared ignoring case and surrounding blanks, and never used to
+    classify.
 
     [bold]Examples[/bold]
 
@@ -56,9 +64,14 @@ def evaluate(
     with plain_errors():
         from ulr.jobs import evaluate_file
 
-        with ProgressBar() as progress, options.opened(chosen, progress.preparing) as given:
+        with ProgressBar() as progress, options.open_inputs(chosen, progress.preparing) as inputs:
             report = evaluate_file(
-                given.source, given.columns, truth, given.classifier, progress, given.support
+                inputs.table,
+                inputs.columns,
+                truth,
+                inputs.classifier,
+                progress,
+                inputs.support,
             )
         if json:
             print_json(report.as_dict())

@@ -1,19 +1,16 @@
-"""Whole-file jobs: read a table, encode, refine, write a table, tell how it went.
+"""Whole-file jobs: read a table, encode, refine, write a table, report.
 
-Plain functions behind the command line; parsing arguments and printing are left to it.
+Plain functions behind the command line and the page, which parse arguments and display reports.
 """
 
-from ulr.jobs.auditing import AuditOutput, AuditReport, audit_file
-from ulr.jobs.support import Support, label_name, read_support, text_columns
-from ulr.jobs.told import (
-    EvaluationReport,
-    JobReport,
-    LabelCounts,
-    Listener,
-    Output,
-    ShownDocument,
-)
-from ulr.jobs.work import classify_file, evaluate_file, predict_file
+from ulr.jobs.audit import AuditOutput, AuditReport, UnstableDocument, audit_file
+from ulr.jobs.classify import classify_file
+from ulr.jobs.evaluate import TrueLabels, evaluate_file
+from ulr.jobs.output import Output
+from ulr.jobs.predict import predict_file
+from ulr.jobs.progress import Listener, Silent
+from ulr.jobs.reports import EvaluationReport, JobReport, LabelCounts, ShownDocument
+from ulr.jobs.support import LabelMatching, Support, read_support, text_columns
 
 __all__ = [
     "AuditOutput",
@@ -21,14 +18,17 @@ __all__ = [
     "EvaluationReport",
     "JobReport",
     "LabelCounts",
+    "LabelMatching",
     "Listener",
     "Output",
     "ShownDocument",
+    "Silent",
     "Support",
+    "TrueLabels",
+    "UnstableDocument",
     "audit_file",
     "classify_file",
     "evaluate_file",
-    "label_name",
     "predict_file",
     "read_support",
     "text_columns",

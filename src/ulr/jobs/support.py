@@ -1,53 +1,40 @@
-"""What helps a classification beside the documents: labelled examples and further texts."""
+"""Texts beside those to classify: labelled examples and further texts to refine on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ulr.errors import LabelError, TableError
 from ulr.tables import Table
 
 
-def text_columns(source: Table, chosen: Sequence[str]) -> list[str]:
+def text_columns(table: Table, chosen: Sequence[str]) -> list[str]:
     """The columns that make up a document: those chosen, else ``text``, else the only one."""
     if chosen:
-        source.check_columns(chosen, "--text-column")
+        table.check_columns(chosen, "--text-column")
         return list(chosen)
-    if len(source.columns) == 1:
-        return list(source.columns)
-    source.check_columns(["text"], "--text-column")
+    if len(table.columns) == 1:
+        return list(table.columns)
+    table.check_columns(["text"], "--text-column")
     return ["text"]
 
 
 @dataclass(frozen=True)
 class Support:
-    """Documents beside those to classify.
+    """Texts beside those to classify.
 
     Attributes
     ----------
     examples, labels
         Texts whose label is known, and their labels.
-    extra
-        A table of further texts that take part in the refinement, with its text columns.
-    n_extra
-        How many they are.
+    extra_texts
+        Further texts that take part in the refinement.
     """
 
     examples: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    extra: tuple[Table, tuple[str, ...]] | None = None
-    n_extra: int = 0
-
-    def __len__(self) -> int:
-        return len(self.examples) + self.n_extra
-
-    def extra_texts(self) -> Iterator[list[str]] | None:
-        """The further texts, batch by batch."""
-        if self.extra is None:
-            return None
-        table, columns = self.extra
-        return (table.texts(batch, columns) for batch in table.batches())
+    extra_texts: tuple[str, ...] = ()
 
 
 def read_support(
@@ -56,7 +43,7 @@ def read_support(
     examples: Table | None = None,
     extra: Table | None = None,
 ) -> Support:
-    """Examples and further texts from tables, checked.
+    """Examples and further texts from tables, validated.
 
     Parameters
     ----------
@@ -77,47 +64,67 @@ def read_support(
                 f"{examples.name} has no column 'label'; it has: {', '.join(examples.columns)}. "
                 "Examples need one, for the name of each text's label."
             )
-        of_examples = _columns_of(examples, columns, without="label")
+        own = _columns_of(examples, columns, without="label")
+        matching = LabelMatching(names)
         for batch in examples.batches():
-            texts += examples.texts(batch, of_examples)
+            texts += examples.texts(batch, own)
             for row, value in enumerate(batch.column("label"), batch.first_row + 1):
-                labels.append(_label(value, names, f"{examples.name} row {row}"))
+                labels.append(matching.name_of(value, f"{examples.name} row {row}"))
         if not texts:
             raise TableError(f"{examples.name} has no rows.")
-    if extra is None:
-        return Support(tuple(texts), tuple(labels))
-    of_extra = _columns_of(extra, columns)
-    n_extra = sum(len(batch) for batch in extra.batches())
-    if n_extra == 0:
-        raise TableError(f"{extra.name} has no rows.")
-    return Support(tuple(texts), tuple(labels), (extra, of_extra), n_extra)
+    further: list[str] = []
+    if extra is not None:
+        own = _columns_of(extra, columns)
+        for batch in extra.batches():
+            further += extra.texts(batch, own)
+        if not further:
+            raise TableError(f"{extra.name} has no rows.")
+    return Support(tuple(texts), tuple(labels), tuple(further))
 
 
-def _columns_of(
-    table: Table, columns: Sequence[str], without: str | None = None
-) -> tuple[str, ...]:
+def _columns_of(table: Table, columns: Sequence[str], without: str | None = None) -> list[str]:
     """The text columns of a table: those of the documents, where it has them, else its own."""
     if all(column in table.columns for column in columns):
-        return tuple(columns)
+        return list(columns)
     others = [column for column in table.columns if column != without]
     if len(others) == 1:
-        return tuple(others)
+        return others
     table.check_columns(["text"], "--text-column")
-    return ("text",)
+    return ["text"]
 
 
-def label_name(value: object) -> str:
-    """The name of a label in a table's cell; empty where there is none."""
-    return "" if value is None else " ".join(str(value).split())
+class LabelMatching:
+    """Finds the label that a cell of a table names, ignoring case and blanks around it.
 
+    Attributes
+    ----------
+    n_folded
+        Cells that equal a name only if case and blanks are ignored.
+    """
 
-def _label(value: object, names: Sequence[str], where: str) -> str:
-    name = label_name(value)
-    if name in names:
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._exact = set(names)
+        folded: dict[str, list[str]] = {}
+        for name in names:
+            folded.setdefault(name.casefold(), []).append(name)
+        self._folded = {key: each[0] for key, each in folded.items() if len(each) == 1}
+        self.n_folded = 0
+
+    def find(self, value: object) -> str | None:
+        """The name of a label, empty for an empty cell, or None for something else."""
+        text = "" if value is None else str(value)
+        name = " ".join(text.split())
+        if name == "":
+            return name
+        found = name if name in self._exact else self._folded.get(name.casefold())
+        self.n_folded += found is not None and found != text
+        return found
+
+    def name_of(self, value: object, where: str) -> str:
+        """The name of a label; an error says where there is none."""
+        name = self.find(value)
+        if not name:
+            shown = "is empty" if name == "" else f"{str(value)[:60]!r} is not a label"
+            raise LabelError(f"{where}: the label {shown}; use: {', '.join(self._names)}.")
         return name
-    if not name:
-        raise LabelError(f"{where}: an example needs a label; this one has none.")
-    raise LabelError(
-        f"{where}: the example's label {name!r} is none of the labels, which are: "
-        f"{', '.join(names)}."
-    )

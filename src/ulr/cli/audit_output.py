@@ -1,4 +1,4 @@
-"""An audit for people."""
+"""The report of an audit as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_audit(report: AuditReport) -> None:
-    """What the wordings tell, the most telling first."""
+    """What the phrasings tell, the most telling first."""
     console, found = new_console(), report.found
     sets = f"{report.n_sets:,} sets of names"
     if report.possible_sets != report.n_sets:
@@ -32,7 +32,7 @@ def print_audit(report: AuditReport) -> None:
     )
     console.print(_labels(report))
     console.print(
-        "agreed: when a set gives a document this label, another does too. its wording: the share "
+        "agreed: when a set gives a document this label, another does too. its phrasing: the share "
         "of the disagreement that it alone makes. documents: what the label gets, and the least "
         "and most over the sets.",
         style="dim",
@@ -55,7 +55,7 @@ def _labels(report: AuditReport) -> RichTable:
         "label",
         ">agreed by name",
         ">refined",
-        ">its wording",
+        ">its phrasing",
         ">documents",
         ">least",
         ">most",
@@ -80,7 +80,7 @@ def _percent(share: float | None) -> str:
 
 
 def _print_causes(console: Console, report: AuditReport) -> None:
-    """The labels whose wording matters, with their phrases, and the labels that compete."""
+    """The labels whose phrasing matters, with their phrases, and the labels that compete."""
     worded = [each for each in report.found.labels if len(each.phrases) > 1]
     worded.sort(key=lambda each: -each.share_of_disagreement)
     if worded and worded[0].share_of_disagreement > 0:
@@ -99,17 +99,17 @@ def _cause(label: LabelFinding) -> str:
     apart = min(label.phrases, key=lambda phrase: phrase.agreement_after)
     close = max(label.phrases, key=lambda phrase: phrase.agreement_after)
     return (
-        f"{label.label}: its wording alone makes {label.share_of_disagreement:.1%}; sets with "
+        f"{label.label}: its phrasing alone makes {label.share_of_disagreement:.1%}; sets with "
         f"{apart.phrase!r} agree with others on {apart.agreement_after:.1%}, with "
         f"{close.phrase!r} on {close.agreement_after:.1%}"
     )
 
 
 def _print_documents(console: Console, report: AuditReport) -> None:
-    if not report.flipping:
+    if not report.unstable:
         return
-    console.print("Documents that depend most on the wording:", style="bold")
-    for each in report.flipping[:5]:
+    console.print("Documents that depend most on the phrasing:", style="bold")
+    for each in report.unstable[:5]:
         labels = ", ".join(f"{name} {share:.0%}" for name, share in each.labels[:3])
         console.print(Text(f"  row {each.row}, {labels}: {each.text}"))
     console.print()

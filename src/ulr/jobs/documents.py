@@ -1,0 +1,251 @@
+"""Documents of a table: validated, counted and sampled in one reading, labelled in a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ulr.errors import TableError
+from ulr.jobs.progress import Listener
+from ulr.jobs.reports import LabelCounts, ShownDocument
+from ulr.model import Model, Predictions
+from ulr.tables import Batch, Table
+from ulr.texts import is_empty
+
+_SHOWN = 5
+_EXCERPT = 160
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Documents of a table after the first reading.
+
+    Attributes
+    ----------
+    n_rows, n_empty
+        Documents in all, and those without words.
+    texts
+        All documents, or a sample of them in their order.
+    rows
+        (n_texts,) their positions; None for all documents.
+    """
+
+    n_rows: int
+    n_empty: int
+    texts: list[str]
+    rows: NDArray[np.intp] | None
+
+
+def read_documents(
+    table: Table, columns: Sequence[str], listener: Listener, most: int | None, random_state: int
+) -> Sample:
+    """Read all documents once, and keep at most so many of them.
+
+    The sample has the documents with the smallest seeded hashes of their text, so that it does not
+    depend on their order or on the files they are in.
+
+    Parameters
+    ----------
+    table, columns
+        The table, and the columns that make up a document.
+    listener
+        Hears the progress.
+    most
+        Most documents to keep; None for all, 0 to count them only.
+    random_state
+        Seed of the hashes.
+    """
+    listener.stage("Reading", None)
+    keeper = _Keeper(most, random_state)
+    n_rows = n_empty = 0
+    for batch in table.batches():
+        texts = table.texts(batch, columns)
+        n_empty += sum(map(is_empty, texts))
+        if most != 0:
+            keeper.add(n_rows, texts)
+        n_rows += len(texts)
+        listener.advance(len(texts))
+    if n_rows == 0:
+        raise TableError(f"{table.name} has no rows.")
+    rows, kept = keeper.finish()
+    return Sample(n_rows, n_empty, kept, None if len(kept) == n_rows else rows)
+
+
+class _Keeper:
+    """Keeps the texts with the smallest hashes."""
+
+    def __init__(self, most: int | None, random_state: int) -> None:
+        self._most, self._key = most, str(random_state).encode()
+        self._texts: list[str] = []
+        self._rows: list[int] = []
+        self._hashes: list[int] = []
+        self._limit = (1 << 64) - 1
+
+    def add(self, first_row: int, texts: list[str]) -> None:
+        """Add consecutive documents."""
+        if self._most is None or (not self._hashes and len(self._texts) + len(texts) <= self._most):
+            self._texts += texts
+            self._rows += range(first_row, first_row + len(texts))
+            return
+        if not self._hashes:
+            self._hashes = [text_hash(text, self._key) for text in self._texts]
+        for place, text in enumerate(texts):
+            value = text_hash(text, self._key)
+            if value <= self._limit:
+                self._texts.append(text)
+                self._rows.append(first_row + place)
+                self._hashes.append(value)
+        if len(self._texts) > 2 * self._most:
+            self._prune()
+
+    def _prune(self) -> None:
+        if self._most is None or len(self._texts) <= self._most:
+            return
+        hashes = np.array(self._hashes, dtype=np.uint64)
+        kept = np.sort(np.argsort(hashes, kind="stable")[: self._most]).tolist()
+        self._limit = int(hashes[kept].max())
+        self._texts = [self._texts[i] for i in kept]
+        self._rows = [self._rows[i] for i in kept]
+        self._hashes = [self._hashes[i] for i in kept]
+
+    def finish(self) -> tuple[NDArray[np.intp], list[str]]:
+        """Positions and texts that were kept."""
+        self._prune()
+        return np.array(self._rows, dtype=np.intp), self._texts
+
+
+def text_hash(text: str, key: bytes) -> int:
+    """A seeded hash of a text, from 0 to 2**64 - 1."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
+    return int.from_bytes(digest, "big")
+
+
+class LabelledRows:
+    """The rows of a table with predictions, in order.
+
+    Parameters
+    ----------
+    table, columns
+        The table, and the columns that make up a document.
+    model
+        Predicts the documents that have no prediction yet.
+    n_rows
+        Rows of the table when it was first read.
+    predictions
+        Of all rows; None to predict them while the table is read.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        model: Model,
+        n_rows: int,
+        predictions: Predictions | None = None,
+    ) -> None:
+        self._table, self._columns, self._model = table, columns, model
+        self.n_rows, self._predictions = n_rows, predictions
+        self._row = 0
+
+    def of(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[str], Predictions]]:
+        """The next batches of the table, their documents and predictions."""
+        for batch in batches:
+            texts = self._table.texts(batch, self._columns)
+            rows = slice(self._row, self._row + len(texts))
+            self._row = rows.stop
+            if self._row > self.n_rows:
+                self.finish()
+            if self._predictions is None:
+                yield batch, texts, self._model.predict(texts)
+            else:
+                yield batch, texts, self._predictions.rows(rows)
+
+    def finish(self) -> None:
+        """Refuse a table that has more or fewer rows than when it was first read."""
+        if self._row != self.n_rows:
+            raise TableError(f"{self._table.name} changed while it was being read.")
+
+
+class Tally:
+    """Counts of labels, and some documents worth a look, over all rows of a table.
+
+    Attributes
+    ----------
+    moved
+        Documents whose label differs from the one before refinement.
+    unlabelled
+        Documents without words, or without a word that the encoder knows.
+    """
+
+    def __init__(self, model: Model, refined: bool) -> None:
+        self._names, self._n_labels, self._refined = model.names, model.n_labels, refined
+        self._before = np.zeros(len(self._names), dtype=np.intp)
+        self._after = np.zeros(len(self._names), dtype=np.intp)
+        self.moved = self.unlabelled = 0
+        self._certain: list[ShownDocument] = []
+        self._doubtful: list[ShownDocument] = []
+        self._row = 0
+
+    def add(self, texts: list[str], predictions: Predictions) -> None:
+        """Add the next documents of the table."""
+        labels, unrefined = predictions.labels, predictions.unrefined
+        confidence, first_row = predictions.confidence, self._row
+        self._row += len(texts)
+        self._after += np.bincount(labels + 1, minlength=len(self._names))
+        self._before += np.bincount(unrefined + 1, minlength=len(self._names))
+        self.unlabelled += int(predictions.empty.sum())
+        labelled = np.flatnonzero((labels >= 0) & (labels < self._n_labels))
+        doubtful = labelled[np.argsort(confidence[labelled], kind="stable")[:_SHOWN]]
+        moved = labelled[labels[labelled] != unrefined[labelled]]
+        self.moved += len(moved)
+        certain = moved[np.argsort(-confidence[moved], kind="stable")[:_SHOWN]]
+
+        def show(row: int) -> ShownDocument:
+            before = str(self._names[unrefined[row]]) if self._refined else None
+            name, text = str(self._names[labels[row]]), excerpt(texts[row])
+            return ShownDocument(first_row + row + 1, text, name, before, float(confidence[row]))
+
+        self._doubtful += map(show, doubtful.tolist())
+        self._doubtful = sorted(self._doubtful, key=lambda each: (each.confidence, each.row))[
+            :_SHOWN
+        ]
+        self._certain += map(show, certain.tolist())
+        self._certain = sorted(self._certain, key=lambda each: (-each.confidence, each.row))[
+            :_SHOWN
+        ]
+
+    @property
+    def least_certain(self) -> tuple[ShownDocument, ...]:
+        """Documents with the lowest confidence."""
+        return tuple(self._doubtful)
+
+    @property
+    def surest_moves(self) -> tuple[ShownDocument, ...]:
+        """Documents whose label refinement changed, those with the highest confidence."""
+        return tuple(self._certain) if self._refined else ()
+
+    def counts(self) -> tuple[LabelCounts, ...]:
+        """Documents of each label, without the none label."""
+        before = self._before[1 : self._n_labels + 1].tolist()
+        after = self._after[1 : self._n_labels + 1].tolist()
+        return tuple(
+            LabelCounts(str(name), b if self._refined else None, a)
+            for name, b, a in zip(self._names, before, after, strict=False)
+        )
+
+    @property
+    def without_label(self) -> int | None:
+        """Documents with the none label; None where there is none."""
+        if len(self._names) == self._n_labels + 1:
+            return None
+        return int(self._after[self._n_labels + 1])
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, on one line."""
+    text = " ".join(text[: 4 * _EXCERPT].split())
+    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1].rstrip() + "…"
