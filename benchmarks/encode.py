@@ -30,7 +30,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from ulr.encoders import OnnxEncoder, StaticEncoder
-from ulr.experiments.pages import replace_part
+from ulr.experiments.report import replace_part
 
 UNLIMITED = 10**9
 

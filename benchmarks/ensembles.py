@@ -1,100 +1,100 @@
-"""Several phrases a label: one vector of them, or an ensemble, on the paper's four datasets.
+"""Several phrases per label, averaged or as an ensemble, on the paper's four datasets.
 
     python benchmarks/ensembles.py --data DIR --encoder static --encoder minilm
         [--cache VECTORS] [--sets 64] [--write docs/results.md]
 
-Phrases are those of `wordings.py`; of their combinations a seeded draw is taken. Beside them stand
-the paper's names alone, what a set of the draw gives in the mean, and the set that an audit
-recommends. The truth is used to report, never to choose.
+The phrases are those of `phrasings.py`; a seeded sample of their combinations is used. The table
+also shows the paper's names alone, the mean and the worst set of the sample, and the set that an
+audit recommends. The truth is used to report, never to choose.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from four_datasets import data_parser
+from phrasings import CHOICES
 from ulr.audit import audit, run_sweep
-from ulr.classifier import DatalessClassifier
-from ulr.encoders import in_batches
 from ulr.experiments import DATASETS, Documents, read_documents
-from ulr.experiments.pages import replace_part
-from ulr.experiments.wordings import label_set
-from ulr.refine import refine, refine_ensemble
-from ulr.tasks import encode, prepare
-from wordings import CHOICES
+from ulr.experiments.phrasings import label_set
+from ulr.experiments.report import replace_part
+from ulr.inputs import encode_inputs, resolve
+from ulr.metrics import accuracy
+from ulr.refinement import METHODS, refine, refine_ensemble
+from ulr.word_counts import count_words
 
-METHODS = {"none": "by name", "ulr": "the paper's refinement", "mixture": "the default"}
+TITLES = {"none": "by name", "ulr": "the paper's refinement", "discriminant": "the default"}
 COLUMNS = ("names alone", "a set, mean", "worst set", "average", "ensemble", "recommended")
 
 
 def measure(
     documents: Documents, encoder: str, method: str, n_sets: int, cache: str | None
 ) -> list[float]:
-    """The accuracy of each of the columns."""
+    """The accuracy of each column."""
     dataset = documents.dataset
+    arguments: dict[str, Any] = {
+        "encoder": encoder,
+        "method": method,
+        "distance": "cosine",
+        "template": None,
+        "random_state": 0,
+        "extra_labels": None,
+        "cache": cache,
+    }
     labels = dict(zip(dataset.labels, CHOICES[dataset.title], strict=True))
-    worded = DatalessClassifier(
-        labels,
-        encoder=encoder,
-        method=method,
-        wordings="combinations",
-        sample=n_sets,
-        cache=cache,
-    )
-    task = prepare(worded)
-    given = encode(task, worded, in_batches(documents.texts), None, None, None)
-    usual = DatalessClassifier(label_set(dataset.name), encoder=encoder, method=method)
-    # The paper's names are among the phrases, but a draw of sets may lack some of them.
-    alone = encode(prepare(usual), usual, in_batches(documents.texts[:1]), None, None, None)
+    setup = resolve(labels, phrasings="combinations", sample=n_sets, **arguments)
+    inputs = encode_inputs(setup, documents.texts)
+    # The paper's names are among the phrases, but a sample of sets may lack some of them.
+    names = resolve(label_set(dataset.name), phrasings="average", sample=None, **arguments)
+    alone = encode_inputs(names, documents.texts[:1]).anchors
+    assert setup.phrasings is not None
+    assert inputs.anchor_sets is not None
+    settings = {"method": method, "distance": "cosine"}
+    words = {"word_counts": count_words(documents.texts)} if METHODS[method].uses_words else {}
 
-    def accuracy(predictions: NDArray[np.integer]) -> float:
-        return float((predictions == documents.truth).mean())
+    def refined(anchors: Any) -> float:
+        result = refine(inputs.documents, anchors, known=inputs.known, **settings, **words)
+        return accuracy(documents.truth, result.predictions)
 
     with tempfile.TemporaryDirectory() as folder:
-        sweep = run_sweep(given, task.wordings, Path(folder))
-        chosen = audit(sweep, task.wordings, task.labels).recommendation.number - 1
-        predicted = np.concatenate([part for _, part in sweep.blocks("after")], axis=1)
-    each = [accuracy(one) for one in predicted]
-    settings = given.settings
+        sweep = run_sweep(inputs, settings, setup.phrasings, Path(folder))
+        recommended = audit(sweep, setup.phrasings, setup.labels).recommendation.number - 1
+        predicted: NDArray[Any] = np.concatenate([p for _, p in sweep.blocks("after")], axis=1)
+    each = [accuracy(documents.truth, predictions) for predictions in predicted]
+    ensemble = refine_ensemble(inputs.documents, inputs.anchor_sets, known=inputs.known, **settings)
     return [
-        accuracy(refine(given.documents, alone.anchors, **settings).predictions),
+        refined(alone),
         float(np.mean(each)),
         min(each),
-        accuracy(refine(given.documents, given.anchors, **settings).predictions),
-        accuracy(refine_ensemble(given.documents, given.sets, **settings).predictions),
-        each[chosen],
+        refined(inputs.anchors),
+        accuracy(documents.truth, ensemble.predictions),
+        each[recommended],
     ]
 
 
 def main() -> None:
-    """Print the table, and put it into a page where asked."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    default = os.environ.get("ULR_DATA")
-    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    """Print the table, and write it into a page."""
+    parser = data_parser(__doc__)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
     parser.add_argument("--sets", type=int, default=64, help="combinations to draw")
-    parser.add_argument("--cache", help="folder to keep vectors in")
-    parser.add_argument("--write", type=Path, help="Markdown page to put the table into")
     options = parser.parse_args()
     lines = [f"| dataset | encoder | method | {' | '.join(COLUMNS)} |", "|---" * 9 + "|"]
     for name in DATASETS:
         documents = read_documents(name, options.data)
         for encoder in options.encoder or ["static"]:
-            for method, shown in METHODS.items():
+            for method, title in TITLES.items():
                 figures = measure(documents, encoder, method, options.sets, options.cache)
                 cells = " | ".join(f"{100 * figure:.1f}" for figure in figures)
-                lines.append(f"| {documents.dataset.title} | `{encoder}` | {shown} | {cells} |")
+                lines.append(f"| {documents.dataset.title} | `{encoder}` | {title} | {cells} |")
                 print(lines[-1], file=sys.stderr, flush=True)
     if options.write:
-        replace_part(options.write, "wordings", "\n".join(lines))
+        replace_part(options.write, "phrasings", "\n".join(lines))
     print("\n".join(lines))
 
 

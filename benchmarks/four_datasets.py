@@ -5,7 +5,7 @@
         [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds the official archives, what they unpack to, or
-samples, as `ulr.experiments.distributions` says. Label names are the paper's. The truth is used to
+samples; docs/reproduce.md describes the layout. Label names are the paper's. The truth is used to
 report, never to choose.
 """
 
@@ -20,13 +20,27 @@ from pathlib import Path
 
 from ulr.classifier import DatalessClassifier
 from ulr.experiments import DATASETS, Documents, read_documents
-from ulr.experiments.wordings import label_set
+from ulr.experiments.phrasings import label_set
+from ulr.experiments.plan import short_name
+from ulr.experiments.report import replace_part
 from ulr.jobs import EvaluationReport, evaluate_file
 from ulr.tables import open_table
 
 
+def data_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the options of all benchmarks on the datasets."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    default = os.environ.get("ULR_DATA")
+    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    parser.add_argument("--cache", help="folder of the vector cache")
+    parser.add_argument("--write", type=Path, help="Markdown page to write the table into")
+    return parser
+
+
 def share(documents: Documents) -> str:
-    """How much of the official test set the documents are."""
+    """Share of the official test set."""
     return f"sample of {documents.official_rows:,}" if documents.is_sample else documents.note
 
 
@@ -55,7 +69,7 @@ def measure(
 
 
 def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str | None) -> str:
-    """A row a dataset."""
+    """One row per dataset."""
     columns = ("dataset", "documents", "by name", "refined", "macro-F1 by name", "macro-F1 refined")
     lines = [f"| {' | '.join(columns)} | passes | seconds |", "|---" * (len(columns) + 2) + "|"]
     for dataset in DATASETS.values():
@@ -76,44 +90,34 @@ def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str |
 
 
 def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
-    """A row an encoder: accuracy by name, by the paper's refinement and by ours."""
+    """One row per encoder: accuracy by name, by the paper's refinement and by the default."""
     names = " | ".join(dataset.title for dataset in DATASETS.values())
     all_documents = [read_documents(name, data) for name in DATASETS]
     lines = [f"| encoder | distance | {names} |", "|---" * (len(DATASETS) + 2) + "|"]
     for encoder in encoders:
-        for distance, methods in (("cosine", ("ulr", "mixture")), ("l2", ("ulr",))):
+        for distance, methods in (("cosine", ("ulr", "discriminant")), ("l2", ("ulr",))):
             cells = []
             for documents in all_documents:
                 reports = [measure(documents, encoder, distance, m, cache) for m in methods]
                 figures = [reports[0].before, *(report.after for report in reports)]
                 cells.append(" → ".join(f"{100 * each.accuracy:.1f}" for each in figures))
-            name, _, rest = encoder.partition(":")
-            shown = f"{name}:{Path(rest).name}" if rest else name
-            lines.append(f"| `{shown}` | {distance} | {' | '.join(cells)} |")
+            lines.append(f"| `{short_name(encoder)}` | {distance} | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Print the table, and put it into a page where asked."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    default = os.environ.get("ULR_DATA")
-    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    """Print the table, and write it into a page."""
+    parser = data_parser(__doc__)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
     parser.add_argument("--distance", default="auto")
     parser.add_argument("--method", default="auto")
     parser.add_argument("--all", action="store_true", help="distances and methods, side by side")
-    parser.add_argument("--cache", help="folder to keep vectors in")
-    parser.add_argument("--write", type=Path, help="Markdown page to put the table of --all into")
     options = parser.parse_args()
     encoders = options.encoder or ["static"]
     if options.all:
         report = side_by_side(options.data, encoders, options.cache)
         if options.write:
-            from ulr.experiments.pages import replace_part
-
             replace_part(options.write, "encoders", report)
         print(report)
         return

@@ -1,4 +1,4 @@
-"""What encoders trained with `ulr train` do on the paper's four datasets, as Markdown tables.
+"""Accuracy of encoders trained with `ulr train` on the paper's four datasets, as Markdown tables.
 
     python benchmarks/training.py --data DIR --base ENCODER --dot FOLDER --l2 FOLDER
         --single FOLDER [--few-shot FOLDER] [--keep figures.json] [--cache VECTORS]
@@ -7,18 +7,16 @@
         [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds the datasets, as for four_datasets.py; the folders
-are outputs of `ulr train`. ``--few-shot`` is a folder for the encoders that are trained further on
-30 documents a class, where a train set is there. Figures are kept in a file as they are measured,
-so that a run may be stopped, and the tables show what there is. The second form compares dual
-encoders that were trained in different ways, on a sample of every dataset. The truth is used to
-report, never to choose.
+are outputs of `ulr train`. ``--few-shot`` is a folder for encoders that are fine-tuned on 30 documents
+per label, for datasets with a training set. Figures are kept in a file as they are measured, so that
+a run can be interrupted. The second form compares dual encoders that were trained in different ways,
+on a sample of every dataset. The truth is used to report, never to choose.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import time
@@ -27,13 +25,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from four_datasets import measure
+from four_datasets import data_parser, measure
 from ulr.classifier import DatalessClassifier
 from ulr.encoders.cross import CrossEncoder
 from ulr.errors import InputError
-from ulr.experiments import DATASETS, Documents, find_experiment, read_documents
-from ulr.experiments.pages import replace_part
-from ulr.experiments.wordings import label_set
+from ulr.experiments import DATASETS, EXPERIMENTS, Documents, read_documents
+from ulr.experiments.phrasings import label_set
+from ulr.experiments.report import replace_part
 from ulr.train import draw_examples, few_shot, refine_with_examples
 
 SAMPLE, SEED, PAIR_TOKENS = 1000, 1, 64
@@ -41,31 +39,36 @@ PAPER = (
     ("dual, dot: cosine", "table-3", "cosine", ("baseline", "ulr")),
     ("dual, l2: l2", "table-3", "l2", ("baseline", "ulr")),
     ("single", "table-4", "js", ("baseline", "ulr")),
-    ("dual, dot, + 30 a class: cosine", "table-8", "cosine", ("labelled", "ulr")),
+    ("dual, dot, + 30 per label: cosine", "table-8", "cosine", ("labelled", "ulr")),
 )
 Figures = dict[str, Any]
 
 
+def sample(name: str, data: Path) -> Documents:
+    """A sample of a dataset."""
+    return read_documents(name, data, at_most=SAMPLE, random_state=SEED)
+
+
 def of_dual(encoder: str, distance: str, documents: Documents, cache: str | None) -> str:
-    """By name, by the paper's refinement and, for cosine, by ours."""
-    methods = ("ulr", "mixture") if distance == "cosine" else ("ulr",)
+    """Accuracy by name, by the paper's refinement and, for cosine, by the default."""
+    methods = ("ulr", "discriminant") if distance == "cosine" else ("ulr",)
     reports = [measure(documents, encoder, distance, each, cache) for each in methods]
     return arrows([reports[0].before.accuracy, *(report.after.accuracy for report in reports)])
 
 
 def of_single(folder: Path, documents: Documents) -> str:
-    """By name and by Algorithm 2, on a sample."""
+    """Accuracy by name and by Algorithm 2, on a sample."""
     scorer = CrossEncoder(folder, max_tokens=PAIR_TOKENS)
     report = measure(documents, scorer, "auto", "ulr")  # type: ignore[arg-type]
     return arrows([report.before.accuracy, report.after.accuracy])
 
 
 def of_few_shot(base: Path, output: Path, documents: Documents, data: Path, cache: str) -> str:
-    """By name after training on 30 documents a class, and by Algorithm 3."""
+    """Accuracy by name after training on 30 documents per label, and by Algorithm 3."""
     labels = label_set(documents.dataset.name)
     train = read_documents(documents.dataset.name, data, split="train")
     names = labels.names
-    examples = draw_examples(train.texts, [names[i] for i in train.truth], names, seed=SEED)
+    examples = draw_examples(train.texts, [names[i] for i in train.truth], names, random_state=SEED)
     if not output.is_dir():
         few_shot(base, labels, examples, output, resume=True)
     by_name = DatalessClassifier(labels, encoder=f"hf:{output}", method="none", cache=cache)
@@ -87,7 +90,7 @@ def keep(
     documents: Documents,
     make: Callable[[Documents], str],
 ) -> None:
-    """Measure a cell unless it is there, and keep it."""
+    """Measure a cell unless it is in the file, and add it."""
     cells, column = figures.setdefault(row, {}), documents.dataset.title
     if column in cells:
         return
@@ -104,25 +107,26 @@ def keep(
 
 def how_trained(folder: Path) -> str:
     """One line on how a folder was trained."""
-    told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
-    plan, seconds = told["plan"], told["seconds_of"]
+    content = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    plan, seconds = content["plan"], content["phase_seconds"]
     settings, steps = plan["settings"], ("data", "forward", "backward", "update")
     busy = sum(seconds[each] for each in steps)
     passes = 100 * (seconds["forward"] + seconds["backward"]) / busy
     return (
-        f"| `{folder.name}` | {told['n_instances']:,} | {settings['max_tokens']} | "
-        f"{settings['seed']} | {told['seconds'] / 60:.0f} min | {told['n_instances'] / busy:.1f} | "
+        f"| `{folder.name}` | {content['n_instances']:,} | {settings['max_tokens']} | "
+        f"{settings['random_state']} | {content['seconds'] / 60:.0f} min | "
+        f"{content['n_instances'] / busy:.1f} | "
         f"{100 * seconds['forward'] / busy:.0f} % + {100 * seconds['backward'] / busy:.0f} % = "
-        f"{passes:.0f} % | {100 * told['accuracy_before']:.1f} → {100 * told['accuracy']:.1f} |"
+        f"{passes:.0f} % | {100 * content['accuracy_before']:.1f} → {100 * content['accuracy']:.1f} |"
     )
 
 
 def tables(figures: Figures, folders: list[Path]) -> str:
-    """The figures, and how the encoders came to be."""
+    """The figures, and how the encoders were trained."""
     names = [dataset.title for dataset in DATASETS.values()]
     lines = [f"| encoder | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     for title, table, distance, steps in PAPER:
-        printed = [[find_experiment(table).figure(distance, s, d) for s in steps] for d in DATASETS]
+        printed = [[EXPERIMENTS[table].figure(distance, s, d) for s in steps] for d in DATASETS]
         shown = [" → ".join(f"{each.value:.1f}" for each in pair if each) for pair in printed]
         lines.append(f"| paper, RoBERTa-base, {title} | {' | '.join(shown)} |")
     for row, cells in figures.items():
@@ -139,7 +143,7 @@ def tables(figures: Figures, folders: list[Path]) -> str:
 
 def comparison(base: str | None, folders: list[Path], data: Path, cache: str) -> str:
     """Dual encoders by name and by the paper's refinement, on a sample of every dataset."""
-    samples = [read_documents(name, data, at_most=SAMPLE, seed=SEED) for name in DATASETS]
+    samples = [sample(name, data) for name in DATASETS]
     names = " | ".join(dataset.title for dataset in DATASETS.values())
     lines = [f"| | instances | rate | sources | negatives | {names} |", "|---" * 9 + "|"]
     rows = [(f"`{folder.name}`", how_drawn(folder), f"hf:{folder}") for folder in folders]
@@ -160,11 +164,11 @@ def how_drawn(folder: Path) -> str:
         for each in plan["sources"]
     )
     negatives = ", ".join(dict.fromkeys(each["negatives"] for each in plan["sources"]))
-    return f"{settings['n_instances']:,} | {settings['peak_rate']:g} | {sources} | {negatives}"
+    return f"{settings['n_instances']:,} | {settings['learning_rate']:g} | {sources} | {negatives}"
 
 
 def cells(options: argparse.Namespace) -> dict[str, Callable[[Documents], str]]:
-    """What is to be measured on each dataset, by the name of its row."""
+    """The measurements of each dataset, by the title of their row."""
     rows: dict[str, Callable[[Documents], str]] = {}
     duals = [("untrained base", options.base, each) for each in ("cosine", "l2")]
     duals += [("dual, dot", options.dot and f"hf:{options.dot}", "cosine")]
@@ -178,28 +182,25 @@ def cells(options: argparse.Namespace) -> dict[str, Callable[[Documents], str]]:
             )
     if options.single:
         rows[f"single (sample of {SAMPLE:,})"] = lambda d: of_single(
-            options.single, read_documents(d.dataset.name, options.data, at_most=SAMPLE, seed=SEED)
+            options.single,
+            read_documents(d.dataset.name, options.data, at_most=SAMPLE, random_state=SEED),
         )
     if options.dot and options.few_shot:
-        rows["dual, dot, + 30 a class: cosine"] = lambda d: of_few_shot(
+        rows["dual, dot, + 30 per label: cosine"] = lambda d: of_few_shot(
             options.dot, options.few_shot / d.dataset.name, d, options.data, options.cache
         )
     return rows
 
 
 def main() -> None:
-    """Measure what is asked for, and print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    default = os.environ.get("ULR_DATA")
-    parser.add_argument("--data", default=default, required=default is None, type=Path)
-    for name in ("dot", "l2", "single", "few-shot", "keep", "write"):
+    """Measure, and print the tables."""
+    parser = data_parser(__doc__)
+    parser.set_defaults(cache="vectors")
+    for name in ("dot", "l2", "single", "few-shot", "keep"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--base", help="the encoder that training began with")
     parser.add_argument("--compare", type=Path, action="append", help="a dual encoder's folder")
     parser.add_argument("--only", action="append", help="a dataset; all by default")
-    parser.add_argument("--cache", default="vectors", help="folder to keep vectors in")
     options = parser.parse_args()
     if options.compare:
         report = comparison(options.base, options.compare, options.data, options.cache)

@@ -59,7 +59,7 @@ def posts():
 
 
 @pytest.mark.parametrize("name", CSV_SETS)
-def test_an_archive_its_folder_and_the_short_folder_read_alike(tmp_path, name):
+def test_an_archive_and_its_folders_give_the_same_documents(tmp_path, name):
     folder, content = CSV_SETS[name], csv_bytes(rows_of(name))
     members = {
         f"{folder}/._test.csv": b"junk",
@@ -81,7 +81,7 @@ def test_an_archive_its_folder_and_the_short_folder_read_alike(tmp_path, name):
     assert {each.fingerprint for each in others} == {packed.fingerprint}
 
 
-def test_20_newsgroups_read_alike_from_archive_folders_and_json_lines(tmp_path):
+def test_20_newsgroups_are_the_same_from_archive_folders_and_json_lines(tmp_path):
     files = posts()
     (tmp_path / "packed").mkdir()
     write_archive(tmp_path / "packed" / "20news-bydate.tar.gz", files)
@@ -127,7 +127,7 @@ def test_fields_are_joined_without_the_empty_ones_and_yahoo_gets_its_line_breaks
     assert read_documents("yahoo", tmp_path, variant="titles").texts == ["a question"]
 
 
-def test_a_backslash_in_ag_news_stays(tmp_path):
+def test_a_backslash_in_ag_news_is_kept(tmp_path):
     write(tmp_path / "agnews" / "test.csv", csv_bytes([["4", "a", r"b\nc"]]))
     assert read_documents("agnews", tmp_path).texts == [r"a b\nc"]
 
@@ -174,7 +174,7 @@ def test_fewer_rows_than_the_official_set_are_called_a_sample(tmp_path):
     assert not read.is_verified
 
 
-def test_as_many_rows_with_other_content_are_not_taken_for_the_official_set(tmp_path):
+def test_another_file_of_the_official_size_is_not_verified(tmp_path):
     write(tmp_path / "agnews" / "test.csv", csv_bytes(rows_of("agnews") * 1900))
     read = read_documents("agnews", tmp_path)
     assert not read.is_sample
@@ -207,30 +207,33 @@ def test_unlabelled_rows_flagged_as_test_documents_are_left_out(tmp_path):
     assert read_documents("dbpedia14", tmp_path, "unlabelled").texts == ["new"]
 
 
-def test_a_draw_keeps_its_number_the_order_and_the_pairs_of_text_and_label(tmp_path):
+def test_a_sample_is_uniform_and_keeps_the_order_and_the_labels(tmp_path):
     records = [{"label": GROUPS[i % 20], "text": f"Subject: {i}\n\n"} for i in range(500)]
     write_json_lines(tmp_path / "20newsgroups" / "test.jsonl", records)
-    draws = [read_documents("20newsgroups", tmp_path, at_most=50, seed=seed) for seed in range(40)]
+    draws = [
+        read_documents("20newsgroups", tmp_path, at_most=50, random_state=seed)
+        for seed in range(40)
+    ]
     numbers = np.array([[int(text) for text in each.texts] for each in draws])
     assert numbers.shape == (40, 50)
     assert (np.diff(numbers, axis=1) > 0).all()
     assert all((row % 20 == each.truth).all() for row, each in zip(numbers, draws, strict=True))
     # 2,000 draws of 0 to 499: the mean is within five standard errors of the middle.
     assert abs(numbers.mean() - 249.5) < 5 * 144.3 / 2000**0.5
-    again = read_documents("20newsgroups", tmp_path, at_most=50, seed=7)
+    again = read_documents("20newsgroups", tmp_path, at_most=50, random_state=7)
     assert again.fingerprint == draws[7].fingerprint
     assert len({each.fingerprint for each in draws}) == 40
     assert read_documents("20newsgroups", tmp_path, at_most=1000).rows == 500
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_a_missing_file_says_where_it_comes_from_and_where_to_put_it(tmp_path, name):
+def test_a_missing_file_is_reported_with_its_origin_and_destination(tmp_path, name):
     dataset = find_dataset(name)
     with pytest.raises(ExperimentError) as caught:
         read_documents(name, tmp_path)
     message = str(caught.value)
     assert f"holds no test set of {dataset.title}" in message
-    assert dataset.distribution.archive in message
+    assert dataset.archive in message
     assert any(author in message for author in ("Xiang Zhang", "Ken Lang"))
     assert message.endswith(f"into {tmp_path}.")
 
@@ -249,7 +252,7 @@ def test_a_missing_folder_is_named(tmp_path):
             "line 3: the class must be a number from 1 to 4; got '5'",
         ),
         (b'"class","a","b"\n', "line 1: the class must be a number from 1 to 4; got 'class'"),
-        (b'"1","a","b"\n"2","a","b\n', "the row that begins on line 2 is broken"),
+        (b'"1","a","b"\n"2","a","b\n', "agnews/test.csv line 2: a quote is never closed"),
         (b'"1","a","\xff"\n', "agnews/test.csv is not UTF-8"),
         (b"\n\n", "agnews/test.csv has no rows"),
     ],
@@ -264,11 +267,11 @@ def test_a_malformed_row_is_named_by_its_line(tmp_path, content, message):
     ("line", "message"),
     [
         ('{"label": "Plant", "text": ', "test_2.jsonl line 2 is not JSON"),
-        ('["Plant", "text"]', "line 2 must be a JSON object with the texts 'label' and 'text'"),
-        ('{"label": "Plant", "text": null}', "line 2 must be a JSON object with the texts"),
+        ('["Plant", "text"]', "line 2 must be a JSON object; got"),
+        ('{"label": "Plant", "text": null}', "row 2 must have the texts 'label' and 'text'"),
         (
             '{"label": "Planet", "text": "a"}',
-            "line 2: the label must be one of Company, .*'Planet'",
+            "row 2: the label must be one of Company, .*'Planet'",
         ),
     ],
 )
@@ -279,7 +282,7 @@ def test_a_malformed_line_of_a_sample_is_named(tmp_path, line, message):
         read_documents("dbpedia14", tmp_path)
 
 
-def test_a_cut_archive_is_called_damaged(tmp_path):
+def test_a_truncated_archive_is_called_damaged(tmp_path):
     path = tmp_path / "ag_news_csv.tar.gz"
     noise = np.random.default_rng(1).integers(97, 123, 50_000, dtype=np.uint8).tobytes().decode()
     write_archive(path, {"ag_news_csv/test.csv": csv_bytes([["1", noise, "b"]])})
@@ -288,9 +291,9 @@ def test_a_cut_archive_is_called_damaged(tmp_path):
         read_documents("agnews", tmp_path)
 
 
-def test_what_is_no_archive_is_called_damaged(tmp_path):
+def test_a_file_that_is_no_archive_is_called_damaged(tmp_path):
     (tmp_path / "20news-bydate.tar.gz").write_bytes(b"<html>not found</html>")
-    with pytest.raises(ExperimentError, match=r"is damaged: .*fetch the archive anew"):
+    with pytest.raises(ExperimentError, match=r"is damaged: .*get the archive again"):
         read_documents("20newsgroups", tmp_path)
 
 
@@ -313,17 +316,17 @@ def test_a_folder_that_is_no_newsgroup_is_named(tmp_path):
         ({"split": "dev"}, "one of test, train, unlabelled; got 'dev'"),
         ({"variant": "answers"}, "of AG News must be one of full, titles; got 'answers'"),
         ({"name": "20newsgroups", "variant": "titles"}, "must be one of full; got 'titles'"),
-        ({"at_most": 0}, "at_most must be 1 or more; got 0"),
+        ({"at_most": 0}, "at_most must be at least 1; got 0"),
     ],
 )
-def test_what_cannot_be_asked_for_is_told_what_can(tmp_path, request_, message):
+def test_invalid_requests_are_refused_with_the_choices(tmp_path, request_, message):
     with pytest.raises(ExperimentError, match=message):
         read_documents(**{"name": "agnews", "data": tmp_path} | request_)
 
 
 @pytest.mark.skipif("ULR_DATA" not in os.environ, reason="ULR_DATA names no folder of datasets")
 @pytest.mark.parametrize("name", DATASETS)
-def test_the_datasets_of_the_data_folder_are_whole_or_called_samples(name):
+def test_the_datasets_of_the_data_folder_are_complete_or_called_samples(name):
     read = read_documents(name, Path(os.environ["ULR_DATA"]))
     assert set(read.truth) == set(range(len(read.labels)))
     assert read.is_sample == (read.rows < read.official_rows)

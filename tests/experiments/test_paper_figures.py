@@ -1,14 +1,19 @@
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import groupby
 
 import pytest
 
-from ulr.errors import ExperimentError
 from ulr.experiments.datasets import DATASETS
-from ulr.experiments.paper import AVERAGE, EXPERIMENTS, PROTOCOL, find_experiment
-from ulr.experiments.wordings import TABLE_1_NAMES, all_wordings
+from ulr.experiments.paper import AVERAGE, EXPERIMENTS, PROTOCOL
+from ulr.experiments.phrasings import TABLE_1_NAMES, all_phrasings
 
 FIGURES = [figure for experiment in EXPERIMENTS.values() for figure in experiment.figures]
-ROWS = [(name, row) for name, each in EXPERIMENTS.items() for row in each.rows]
+ROWS = [
+    pytest.param(name, list(row), id=f"{name} {distance} {step}")
+    for (name, distance, step), row in groupby(
+        FIGURES, key=lambda figure: (figure.experiment, figure.distance, figure.step)
+    )
+]
 COUNTED = [figure for figure in FIGURES if figure.count]
 
 
@@ -21,8 +26,8 @@ def exact(value):
 
 
 def printed(experiment, distance, step):
-    rows = EXPERIMENTS[experiment].rows
-    return next(row.values for row in rows if (row.distance, row.step) == (distance, step))
+    figures = EXPERIMENTS[experiment].figures
+    return [each.value for each in figures if (each.distance, each.step) == (distance, step)]
 
 
 def test_tables_are_numbered_without_a_gap():
@@ -34,16 +39,16 @@ def test_tables_are_numbered_without_a_gap():
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
 def test_every_row_has_a_percentage_for_each_column(name, row):
-    assert len(row.values) == len(EXPERIMENTS[name].columns)
-    assert all(0 < value <= 100 for value in row.values)
-    assert len(row.counts) == (len(row.values) if row.step == "improved" else 0)
+    assert [figure.column for figure in row] == list(EXPERIMENTS[name].columns)
+    assert all(0 < figure.value <= 100 for figure in row)
+    assert all((figure.count is not None) == (figure.step == "improved") for figure in row)
 
 
 @pytest.mark.parametrize(
-    ("name", "row"), [(name, row) for name, row in ROWS if AVERAGE in EXPERIMENTS[name].columns]
+    ("name", "row"), [each for each in ROWS if AVERAGE in EXPERIMENTS[each.values[0]].columns]
 )
 def test_every_average_is_the_mean_of_its_row(name, row):
-    *values, average = map(exact, row.values)
+    *values, average = (exact(figure.value) for figure in row)
     assert EXPERIMENTS[name].columns == (*DATASETS, AVERAGE)
     assert rounded(sum(values) / len(values)) == average
 
@@ -56,7 +61,7 @@ def test_every_share_is_its_count_in_percent(figure):
 
 @pytest.mark.parametrize("figure", [each for each in COUNTED if each.experiment == "table-6"])
 def test_no_more_sets_were_tried_than_the_names_combine_to(figure):
-    assert figure.count[1] <= len(all_wordings(figure.column))
+    assert figure.count[1] <= len(all_phrasings(figure.column))
 
 
 def test_random_starts_are_as_many_as_table_7_counts():
@@ -93,16 +98,11 @@ def test_the_best_names_are_no_worse_than_the_mean_of_all():
 
 
 def test_a_figure_is_found_by_distance_step_and_column():
-    figure = find_experiment("table-3").figure("cosine", "ulr", "dbpedia14")
+    figure = EXPERIMENTS["table-3"].figure("cosine", "ulr", "dbpedia14")
     assert (figure.value, figure.count) == (93.3, None)
-    assert find_experiment("table-6").figure("l2", "improved", "yahoo").count == (947, 947)
+    assert EXPERIMENTS["table-6"].figure("l2", "improved", "yahoo").count == (947, 947)
 
 
 def test_what_the_paper_does_not_print_is_none():
-    assert find_experiment("table-5").figure("cosine", "ulr", "20newsgroups") is None
-    assert list(find_experiment("figure-2").figures) == []
-
-
-def test_an_unknown_experiment_is_told_the_known_ones():
-    with pytest.raises(ExperimentError, match=r"one of table-1, .*figure-2.*; got 'table-10'"):
-        find_experiment("table-10")
+    assert EXPERIMENTS["table-5"].figure("cosine", "ulr", "20newsgroups") is None
+    assert list(EXPERIMENTS["figure-2"].figures) == []

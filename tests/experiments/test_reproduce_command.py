@@ -1,4 +1,4 @@
-"""`ulr reproduce` as people run it, on tiny datasets in the shared layout."""
+"""`ulr reproduce` on tiny datasets."""
 
 import csv
 import json
@@ -8,20 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from ulr.classifier import DatalessClassifier
+from ulr.cli import app
 from ulr.errors import EncoderError, ExperimentError
 from ulr.experiments import read_documents
-from ulr.experiments.materials import Materials, Setting
 from ulr.experiments.measure import MEASURES, labelled_examples, names_of
-from ulr.experiments.plan import Place
+from ulr.experiments.phrasings import label_set
+from ulr.experiments.plan import CellKey
+from ulr.experiments.resources import Resources, RunSettings
 from ulr.experiments.results import Results
-from ulr.experiments.run import choose_encoders, find_studies, run
-from ulr.experiments.wordings import label_set
+from ulr.experiments.run import choose_encoders, find_experiments, run
 from ulr.train import draw_examples
 
 WORDS = {
@@ -61,14 +64,25 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("vectors")
 
 
+def reproduce(*arguments, **environment):
+    """`ulr reproduce` in this process."""
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env=environment)
+    return SimpleNamespace(code=result.exit_code, out=result.stdout, err=result.stderr)
+
+
 def run_all(data, cache, out):
-    """Every experiment, run to its end, which may take a while on a busy machine."""
-    command = ["reproduce", "all", "--data", data, "--cache", cache, "--out", out]
-    result = subprocess.run(
-        [sys.executable, "-m", "ulr", *map(str, command)], capture_output=True, timeout=600
+    result = reproduce("all", "--data", data, "--cache", cache, "--out", out)
+    assert result.code == 0, result.err
+    return result
+
+
+def start(*arguments):
+    """`ulr reproduce` in another process, which can be killed."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ulr", "reproduce", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
-    assert result.returncode == 0, result.stderr.decode()
-    return SimpleNamespace(out=result.stdout.decode(), err=result.stderr.decode())
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +108,13 @@ def test_a_run_prints_the_tables_and_leaves_results_report_and_picture(whole):
     assert "AG (sample)" in report
 
 
-def test_what_cannot_run_says_why(whole, data):
+def test_the_report_states_why_a_cell_was_not_run(whole, data):
     report = whole.report.decode()
     assert "Stand-in: `static`." in report
     assert "the data folder holds no test set of DBpedia; get dbpedia_csv.tar.gz" in report
-    assert "a single encoder trained on NatCat is not here; give one with --single" in report
-    assert "a corpus of concepts is not here; give one with --concepts FILE." in report
-    assert "an encoder fine-tuned on the examples is not here" in report
+    assert "a single encoder trained on NatCat is missing; add one with --single" in report
+    assert "a corpus of concepts is missing; add one with --concepts FILE." in report
+    assert "an encoder fine-tuned on the examples is missing" in report
     assert str(data) not in report
 
 
@@ -118,18 +132,12 @@ def wait_for_lines(out, count):
         time.sleep(0.01)
 
 
-def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_report(
-    data, cache, whole, tmp_path
-):
-    command = ["reproduce", "all", "--data", data, "--cache", cache, "--out", tmp_path]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ulr", *map(str, command)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def test_a_killed_run_continues_to_the_same_report(data, cache, whole, tmp_path):
+    process = start("all", "--data", data, "--cache", cache, "--out", tmp_path)
     wait_for_lines(tmp_path, 3)
     process.kill()
-    assert process.wait() == -signal.SIGKILL
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
     results = tmp_path / "results.jsonl"
     kept = results.read_bytes()
     assert 3 <= kept.count(b"\n") < len(lines(whole.out))
@@ -140,15 +148,12 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_report(
     for name in ("report.md", "figure-2.png", "figure-2.svg"):
         assert (tmp_path / name).read_bytes() == (whole.out / name).read_bytes()
     finished = [line for line in lines(tmp_path) if "not_run" not in line]
-    places = [tuple(line[key] for key in Place.__dataclass_fields__) for line in finished]
-    assert len(places) == len(set(places))
+    keys = [tuple(line[name] for name in CellKey.__dataclass_fields__) for line in finished]
+    assert len(keys) == len(set(keys))
 
 
 def test_ctrl_c_keeps_finished_cells(data, cache, tmp_path):
-    command = ["reproduce", "table-7", "--data", data, "--cache", cache, "--out", tmp_path]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ulr", *map(str, command)], stderr=subprocess.PIPE
-    )
+    process = start("table-7", "--data", data, "--cache", cache, "--out", tmp_path)
     wait_for_lines(tmp_path, 1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)
@@ -159,33 +164,46 @@ def test_ctrl_c_keeps_finished_cells(data, cache, tmp_path):
 
 
 def test_another_seed_is_another_measurement_and_each_is_kept(data, cache, tmp_path):
-    studies, encoders = find_studies(["table-8"]), choose_encoders([], data)
+    experiments, encoders = find_experiments(["table-8"]), choose_encoders([], data)
     with Results(tmp_path / "results.jsonl") as results:
         for seed in (1, 2, 1):
-            cells = run(studies, encoders, Setting(data, cache, seed), results)
+            cells = run(experiments, encoders, RunSettings(data, cache, seed), results)
             measured = [cell for cell in cells if not cell.not_run]
-            assert [cell.identity["seed"] for cell in measured] == [seed] * 2
+            assert [cell.identity["random_state"] for cell in measured] == [seed] * 2
             assert [each for each in results.cells if not each.not_run] == measured
     kept = [line for line in lines(tmp_path) if "values" in line]
     assert kept[:2] == kept[4:]
     assert kept[:2] != kept[2:4]
 
 
-def test_an_encoder_that_is_not_there_is_a_row_that_was_not_run(ulr, data, cache, tmp_path):
+def test_results_of_another_version_of_the_method_are_measured_again(data, cache, tmp_path):
+    experiments, encoders = find_experiments(["table-8"]), choose_encoders([], data)
+    settings = RunSettings(data, cache)
+    with Results(tmp_path / "new.jsonl") as results:
+        new = [cell for cell in run(experiments, encoders, settings, results) if cell.values]
+    with Results(tmp_path / "old.jsonl") as results:
+        for cell in new:
+            identity = dict(cell.identity, method_version=cell.identity["method_version"] - 1)
+            results.add(replace(cell, identity=identity, values={"baseline": 0.0, "ulr": 0.0}))
+        again = [cell for cell in run(experiments, encoders, settings, results) if cell.values]
+    assert [cell.values for cell in again] == [cell.values for cell in new]
+
+
+def test_a_missing_encoder_is_a_row_that_was_not_run(data, cache, tmp_path):
     given = ["--encoder", "static", "--encoder", "minilm:nowhere/at-all", "--encoder", "glove:no"]
     out = ["--cache", cache, "--out", tmp_path]
-    result = ulr("reproduce", "table-2", "table-5", "--data", data, *given, *out)
+    result = reproduce("table-2", "table-5", "--data", data, *given, *out)
     assert result.code == 0, result.err
     assert "| `minilm:at-all` | not run | not run | not run |" in result.out
     assert "Not run (ensemble by name, `minilm:at-all`: AG News, DBpedia, Yahoo" in result.out
     assert "| `glove:no` | not run |" in result.out
 
 
-def test_a_report_goes_into_a_page_and_leaves_the_rest_of_it(ulr, data, cache, tmp_path):
+def test_a_report_replaces_only_its_part_of_a_page(data, cache, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Mine\n<!-- reproduce -->\nof before\n<!-- /reproduce -->\nend\n")
     given = ["--cache", cache, "--out", tmp_path / "out", "--write", page]
-    assert ulr("reproduce", "table-5", *given, ULR_DATA=os.fspath(data)).code == 0
+    assert reproduce("table-5", *given, ULR_DATA=os.fspath(data)).code == 0
     text = page.read_text()
     assert text.startswith("# Mine\n<!-- reproduce -->\nAccuracy in percent;")
     assert text.endswith("\n<!-- /reproduce -->\nend\n")
@@ -201,15 +219,15 @@ def write_articles(path):
                 file.write(json.dumps({"title": f"{label} {number}", "text": text}) + "\n")
 
 
-def test_concepts_are_taken_from_the_data_folder_or_where_they_are_said_to_be(data, tmp_path):
+def test_concepts_default_to_those_of_the_data_folder(data, tmp_path):
     assert not choose_encoders([], data).by_role["concepts"]
     (tmp_path / "concepts").mkdir()
     corpus = tmp_path / "concepts" / "wikipedia_articles.jsonl"
     write_articles(corpus)
     (chosen,) = choose_encoders([], tmp_path).by_role["concepts"]
-    assert chosen.spec == f"esa:{corpus}"
+    assert chosen.name == f"esa:{corpus}"
     (given,) = choose_encoders(["esa:other"], tmp_path).by_role["concepts"]
-    assert given.spec == "esa:other"
+    assert given.name == "esa:other"
 
 
 class SharedWords:
@@ -223,57 +241,57 @@ class SharedWords:
 
 def test_a_single_encoder_reads_a_sample(data, tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    place = Place("pairs", "single", f"cross:{tmp_path}", "agnews", "main", "js")
-    setting = Setting(data, tmp_path / "vectors", single_sample=20)
-    materials = Materials(setting, load=lambda spec: SharedWords())
-    documents = materials.tested("agnews", "single")
+    key = CellKey("pairs", "single", f"cross:{tmp_path}", "agnews", "main", "js")
+    setting = RunSettings(data, tmp_path / "vectors", single_sample=20)
+    resources = Resources(setting, load=lambda spec: SharedWords())
+    documents = resources.test_documents("agnews", "single")
     assert documents.note == "sample of 20 of 7,600"
-    outcome = MEASURES["pairs"].run(materials, place)
-    points = materials.probabilities(place.encoder, names_of(place), documents.texts)
+    outcome = MEASURES["pairs"].run(resources, key)
+    points = resources.probabilities(key.encoder, names_of(key), documents.texts)
     assert points.shape == (20, 4)
     by_name = 100 * np.mean(points.argmax(axis=1) == documents.truth)
     assert outcome.values["baseline"] == pytest.approx(by_name)
     assert by_name > 50
-    assert materials.stands_in(place.encoder, "single")
-    assert materials.description(place.encoder).endswith(", training unknown")
+    assert resources.is_stand_in(key.encoder, "single")
+    assert resources.description(key.encoder).endswith(", training unknown")
 
 
-def test_a_measurement_is_what_the_classifier_does(data, tmp_path):
+def test_a_measurement_equals_the_result_of_the_classifier(data, tmp_path):
     documents = read_documents("agnews", data)
     classifier = DatalessClassifier(label_set("agnews"), method="ulr")
     predicted = classifier.fit_predict(documents.texts)
     right = np.mean(predicted == np.array(documents.labels)[documents.truth])
-    place = Place("names", "dual", "static", "agnews", "main", "cosine")
-    outcome = MEASURES["names"].run(Materials(Setting(data, tmp_path)), place)
+    key = CellKey("names", "dual", "static", "agnews", "main", "cosine")
+    outcome = MEASURES["names"].run(Resources(RunSettings(data, tmp_path)), key)
     assert outcome.values["ulr"] == pytest.approx(100 * right, abs=1e-4)
 
 
-def test_examples_are_drawn_by_the_seed_equally_many_a_label(data):
+def test_the_same_seed_draws_the_same_labelled_examples(data):
     training = read_documents("agnews", data, "train")
-    drawn = labelled_examples(training, 30, seed=1)
+    drawn = labelled_examples(training, 30, random_state=1)
     assert np.bincount(training.truth[drawn]).tolist() == [30] * 4
     assert len(set(drawn.tolist())) == 120
-    assert drawn.tolist() == labelled_examples(training, 30, seed=1).tolist()
-    assert drawn.tolist() != labelled_examples(training, 30, seed=2).tolist()
+    assert drawn.tolist() == labelled_examples(training, 30, random_state=1).tolist()
+    assert drawn.tolist() != labelled_examples(training, 30, random_state=2).tolist()
     names = training.labels
-    few = draw_examples(training.texts, [names[i] for i in training.truth], names, seed=1)
+    few = draw_examples(training.texts, [names[i] for i in training.truth], names, random_state=1)
     assert [training.texts[row] for row in drawn] == few.texts
     with pytest.raises(ExperimentError, match="has 31 documents of 'World'; 32 are needed"):
-        labelled_examples(training, 32, seed=1)
+        labelled_examples(training, 32, random_state=1)
 
 
-def test_glove_840b_and_a_roberta_of_ones_own_are_the_papers(data, tmp_path):
-    materials = Materials(Setting(data, tmp_path))
+def test_glove_840b_and_a_trained_roberta_count_as_the_papers(data, tmp_path):
+    resources = Resources(RunSettings(data, tmp_path))
     model = tmp_path / "natcat"
     model.mkdir()
     (model / "config.json").write_text('{"model_type": "roberta"}')
-    assert not materials.stands_in(f"hf:{model}", "dual")
-    assert not materials.stands_in("glove:x/glove.840B.300d.zip", "words")
+    assert not resources.is_stand_in(f"hf:{model}", "dual")
+    assert not resources.is_stand_in("glove:x/glove.840B.300d.zip", "words")
     for spec, role in (("hf:roberta-base", "dual"), ("static", "dual"), ("glove", "words")):
-        assert materials.stands_in(spec, role)
+        assert resources.is_stand_in(spec, role)
 
 
-def test_a_trained_model_says_what_it_was_trained_on(data, tmp_path):
+def test_the_description_of_a_trained_model_names_its_data(data, tmp_path):
     config = {"model_type": "bert", "num_hidden_layers": 6, "hidden_size": 384}
     (tmp_path / "config.json").write_text(json.dumps(config))
     plan = {
@@ -281,42 +299,42 @@ def test_a_trained_model_says_what_it_was_trained_on(data, tmp_path):
         "sources": [{"files": ["a.tsv", "b.tsv", "c.tsv"]}, {"files": ["d.jsonl"]}],
     }
     (tmp_path / "training.json").write_text(json.dumps({"plan": plan}))
-    told = Materials(Setting(data, tmp_path)).description(f"hf:{tmp_path}")
-    assert told == (
+    content = Resources(RunSettings(data, tmp_path)).description(f"hf:{tmp_path}")
+    assert content == (
         "bert of 6 layers and 384 dimensions, trained on 20,000 instances of a.tsv … c.tsv, "
         "d.jsonl (objective dot)"
     )
 
 
-def test_the_list_names_every_experiment(ulr):
-    names = [line.split()[0] for line in ulr("reproduce", "--list").out.splitlines()]
-    assert names == [study.id for study in find_studies(["all"])]
+def test_the_list_names_every_experiment():
+    names = [line.split()[0] for line in reproduce("--list").out.splitlines()]
+    assert names == [experiment.id for experiment in find_experiments(["all"])]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["table-10"], "an experiment must be one of table-1, table-2,"),
+        (["table-10"], "experiment must be one of table-1, table-2,"),
         (["--data", "nowhere"], "there is no data folder nowhere; put the datasets into one"),
         ([], "name their folder with --data DIR or ULR_DATA."),
         (["--data", ".", "--fine-tuned", "hf:x"], "--fine-tuned must be DATASET=hf:FOLDER;"),
         (["--data", ".", "--write", "gone.md"], "there is no page gone.md"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(ulr, tmp_path, arguments, message):
+def test_invalid_arguments_are_refused_in_one_sentence(tmp_path, arguments, message):
     out = tmp_path / "out"
-    result = ulr("reproduce", *arguments, "--out", out, ULR_DATA="")
+    result = reproduce(*arguments, "--out", out, ULR_DATA="")
     assert (result.code, result.out) == (1, "")
     assert message in result.err
     assert result.err.count("\n") == 1
     assert not out.exists()
 
 
-def test_an_encoder_for_a_distance_is_told_from_a_path_with_an_equals_sign(data):
+def test_an_encoder_for_one_distance_differs_from_a_path_with_an_equals_sign(data):
     chosen = choose_encoders(["l2=hf:a", "hf:b=c"], data).by_role["dual"]
-    assert [(each.spec, each.distance) for each in chosen] == [("hf:a", "l2"), ("hf:b=c", None)]
+    assert [(each.name, each.distance) for each in chosen] == [("hf:a", "l2"), ("hf:b=c", None)]
     for wrong in ("dot=hf:a", "statik", "2*statik+minilm"):
         with pytest.raises(EncoderError, match="encoder must be one of static,"):
             choose_encoders([wrong], data)
-    with pytest.raises(ExperimentError, match="a dataset must be one of agnews,"):
+    with pytest.raises(ExperimentError, match="dataset must be one of agnews,"):
         choose_encoders([], data, {"ag": "hf:x"})

@@ -1,4 +1,4 @@
-"""The report: the paper's figures beside ours, and what holds."""
+"""The report of the reproduction."""
 
 import random
 import re
@@ -7,30 +7,30 @@ from dataclasses import replace
 import pytest
 
 from ulr.experiments.datasets import DATASETS
-from ulr.experiments.findings import gain_by_start
+from ulr.experiments.figure import gain_by_start
 from ulr.experiments.paper import AVERAGE, EXPERIMENTS
-from ulr.experiments.plan import STUDIES, Chosen, Encoders, Place, places
+from ulr.experiments.plan import CellKey, EncoderChoice, Encoders, cell_keys
 from ulr.experiments.report import markdown_report
 from ulr.experiments.results import Cell
 
-STATIC = Encoders({"dual": [Chosen("static")], "words": [Chosen("glove")]})
+STATIC = Encoders({"dual": [EncoderChoice("static")], "words": [EncoderChoice("glove")]})
 ABOUT = {"encoder": "of a test", "stand_in": True, "documents": "whole test set", "rows": 1000}
 
 
-def measured(place, stand_in=True, **more):
+def measured(key, stand_in=True, **more):
     """A cell with figures of its own."""
-    draw = random.Random(str(place))
+    draw = random.Random(str(key))
     before = tuple(draw.randrange(300, 600) for _ in range(20))
     after = tuple(each + draw.randrange(-20, 200) for each in before)
-    steps = ("baseline", "ulr", "best", "mixture")
+    steps = ("baseline", "ulr", "best", "discriminant")
     values = {name: round(100 * draw.random(), 4) for name in steps}
     improved = sum(b < a for a, b in zip(after, before, strict=True)), len(before)
-    about = ABOUT | {"stand_in": stand_in, "sample": place.dataset in ("dbpedia14", "yahoo")}
-    return Cell(place, {}, about, values | more, improved, before, after)
+    about = ABOUT | {"stand_in": stand_in, "sample": key.dataset in ("dbpedia14", "yahoo")}
+    return Cell(key, {}, about, values | more, improved, before, after)
 
 
-def cells_of(*studies, encoders=STATIC):
-    found = places([STUDIES[name] for name in studies], encoders)
+def cells_of(*experiments, encoders=STATIC):
+    found = cell_keys([EXPERIMENTS[name] for name in experiments], encoders)
     return [measured(each) if each.encoder else Cell(each, not_run="none.") for each in found]
 
 
@@ -41,16 +41,10 @@ def rows_of(report, title):
     return [[field.strip() for field in line.strip("|").split("|")] for line in lines]
 
 
-def test_every_printed_figure_has_a_row_that_is_compared_with_it():
-    assert list(STUDIES) == list(EXPERIMENTS)
-    for name, experiment in EXPERIMENTS.items():
-        study = STUDIES[name]
-        compared = {
-            (distance, line.step)
-            for line in study.lines
-            for distance in line.distances or study.distances
-        }
-        assert {(figure.distance, figure.step) for figure in experiment.figures} <= compared
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_every_printed_figure_has_a_row_that_is_compared_with_it(experiment):
+    compared = {(distance, line.step) for distance, line in experiment.rows()}
+    assert {(figure.distance, figure.step) for figure in experiment.figures} <= compared
 
 
 def test_a_difference_is_ours_as_shown_less_the_papers():
@@ -61,7 +55,7 @@ def test_a_difference_is_ours_as_shown_less_the_papers():
     paper, ours = table[2], table[3]
     assert paper[:3] == ["cosine", "by name", "the paper"]
     assert ours[2] == "`static`"
-    values = {c.place.dataset: c.values["baseline"] for c in cells if is_baseline(c)}
+    values = {c.key.dataset: c.values["baseline"] for c in cells if is_baseline(c)}
     values[AVERAGE] = sum(values.values()) / 4
     for column, printed, shown in zip(columns, paper[3:], ours[3:], strict=True):
         figure, difference = re.fullmatch(r"(\S+) \((\S+)\)", shown).groups()
@@ -72,13 +66,13 @@ def test_a_difference_is_ours_as_shown_less_the_papers():
 
 
 def is_baseline(cell):
-    return (cell.place.measure, cell.place.distance) == ("names", "cosine")
+    return (cell.key.measure, cell.key.distance) == ("names", "cosine")
 
 
 def test_counts_are_shown_with_their_share():
-    place = Place("random starts", "dual", "static", "agnews", "main", "cosine")
-    cell = measured(place)
-    cell = Cell(place, {}, cell.about, cell.values, (180, 240), cell.before, cell.after)
+    key = CellKey("random starts", "dual", "static", "agnews", "main", "cosine")
+    cell = measured(key)
+    cell = Cell(key, {}, cell.about, cell.values, (180, 240), cell.before, cell.after)
     table = rows_of(markdown_report([cell]), "Table 7")
     improved = next(row for row in table if row[1] == "improved")
     assert improved[3] == "239 of 240, 99.6"
@@ -87,8 +81,8 @@ def test_counts_are_shown_with_their_share():
 
 def test_an_average_needs_every_dataset():
     cells = cells_of("table-3")
-    gone = next(each for each in cells if is_baseline(each) and each.place.dataset == "yahoo")
-    cells[cells.index(gone)] = Cell(gone.place, not_run="yahoo is gone.")
+    gone = next(each for each in cells if is_baseline(each) and each.key.dataset == "yahoo")
+    cells[cells.index(gone)] = Cell(gone.key, not_run="yahoo is gone.")
     report = markdown_report(cells)
     ours = rows_of(report, "Table 3")[3]
     assert ours[5] == "not run"
@@ -97,8 +91,10 @@ def test_an_average_needs_every_dataset():
 
 
 def test_the_order_of_the_cells_does_not_matter():
-    encoders = Encoders({"dual": [Chosen("minilm"), Chosen("hf:/a/b"), Chosen("static")]})
-    cells = cells_of(*STUDIES, encoders=encoders)
+    encoders = Encoders(
+        {"dual": [EncoderChoice("minilm"), EncoderChoice("hf:/a/b"), EncoderChoice("static")]}
+    )
+    cells = cells_of(*EXPERIMENTS, encoders=encoders)
     report = markdown_report(cells, None, "figure-2.png")
     assert "![" in report
     for seed in range(3):
@@ -113,23 +109,25 @@ def test_tables_are_shown_whose_measurements_are_all_there():
     assert shown == ["Table 3", "Table 9"]
     shown = re.findall(r"^### (.*?):", markdown_report(cells_of("table-6")), re.MULTILINE)
     assert shown == ["Table 6", "Figure 2", "The best names (an oracle)"]
-    asked = markdown_report(cells_of("table-6"), [STUDIES["table-6"]])
+    asked = markdown_report(cells_of("table-6"), [EXPERIMENTS["table-6"]])
     assert re.findall(r"^### (.*?):", asked, re.MULTILINE) == ["Table 6"]
     assert "oracle" not in asked
 
 
-def test_stand_ins_are_named_and_the_papers_own_encoder_is_not():
+def test_stand_ins_are_named():
     cells = cells_of("table-7")
-    note = "RoBERTa trained on NatCat was not run: it is not here (`--encoder hf:FOLDER`)."
+    note = "RoBERTa trained on NatCat was not run; it needs `--encoder hf:FOLDER`."
     assert f"{note} Stand-in: `static`." in markdown_report(cells)
-    own = [Place(**vars(each.place) | {"encoder": "hf:/x/roberta"}) for each in cells]
+    own = [CellKey(**vars(each.key) | {"encoder": "hf:/x/roberta"}) for each in cells]
     report = markdown_report([*cells, *(measured(each, stand_in=False) for each in own)])
     assert note not in report
-    assert "taken for the paper's RoBERTa trained on NatCat" in report
+    assert "used as the paper's RoBERTa trained on NatCat" in report
 
 
 def test_a_missing_encoder_is_a_reason_only_until_one_was_given():
-    missing = [Cell(each, not_run="give one.") for each in places([STUDIES["table-4"]], STATIC)]
+    missing = [
+        Cell(each, not_run="give one.") for each in cell_keys([EXPERIMENTS["table-4"]], STATIC)
+    ]
     report = markdown_report(missing)
     assert "Not run (by name: AG News, DBpedia, Yahoo Answers, 20 Newsgroups): give one." in report
     assert rows_of(report, "Table 4")[2][2:] == [
@@ -140,12 +138,12 @@ def test_a_missing_encoder_is_a_reason_only_until_one_was_given():
         "36.0",
         "62.4",
     ]
-    given = [Place(**vars(each.place) | {"encoder": "cross:x"}) for each in missing]
+    given = [CellKey(**vars(each.key) | {"encoder": "cross:x"}) for each in missing]
     assert "give one." not in markdown_report([*missing, *map(measured, given)])
 
 
 def test_an_encoder_may_be_for_one_distance_only():
-    encoders = Encoders({"dual": [Chosen("hf:dot", "cosine"), Chosen("hf:l2", "l2")]})
+    encoders = Encoders({"dual": [EncoderChoice("hf:dot", "cosine"), EncoderChoice("hf:l2", "l2")]})
     table = rows_of(markdown_report(cells_of("table-5", encoders=encoders)), "Table 5")
     assert [row[2] for row in table[2:]] == ["the paper", "`hf:dot`"] * 2 + [
         "the paper",
@@ -153,29 +151,29 @@ def test_an_encoder_may_be_for_one_distance_only():
     ] * 2
 
 
-def test_it_is_told_how_many_texts_were_added():
+def test_the_report_states_how_many_texts_were_added():
     cells = cells_of("table-9")
-    added = [replace(c, identity={"extra_texts": 1200}) for c in cells if "text" in c.place.measure]
+    added = [replace(c, identity={"extra_texts": 1200}) for c in cells if "text" in c.key.measure]
     report = markdown_report([*cells, *added])
-    assert "at most 100,000 a dataset: `static`: " in report
+    assert "at most 100,000 per dataset: `static`: " in report
     assert "AG News 1,200" in report
 
 
 def test_fine_tuned_encoders_share_a_row():
     tuned = {name: f"hf:{name}" for name in DATASETS}
-    encoders = Encoders({"dual": [Chosen("static")]}, tuned)
+    encoders = Encoders({"dual": [EncoderChoice("static")]}, tuned)
     report = markdown_report(cells_of("table-8", encoders=encoders))
     rows = [row for row in rows_of(report, "Table 8") if row[2] == "fine-tuned"]
     assert len(rows) == 2
     assert all("(" in field for row in rows for field in row[3:])
-    assert "`hf:yahoo` | of a test | fine-tuned on 30 examples a label of Yahoo Answers" in report
+    assert "`hf:yahoo` | of a test | fine-tuned on 30 examples per label of Yahoo Answers" in report
 
 
 def sweep(dataset, distance, improved, starts, gains):
-    place = Place("sweep", "dual", "static", dataset, "main", distance)
+    key = CellKey("sweep", "dual", "static", dataset, "main", distance)
     after = tuple(start + gain for start, gain in zip(starts, gains, strict=True))
     values = {"baseline": 1.0, "ulr": 2.0, "best": 3.0}
-    return Cell(place, {}, ABOUT | {"sample": False}, values, improved, tuple(starts), after)
+    return Cell(key, {}, ABOUT | {"sample": False}, values, improved, tuple(starts), after)
 
 
 def test_the_findings_follow_the_figures():
@@ -184,13 +182,13 @@ def test_the_findings_follow_the_figures():
         sweep("agnews", "cosine", (209, 240), starts, [60, 50, 40, 30, 20, 10]),
         sweep("agnews", "l2", (200, 240), starts, [10, 20, 30, 40, 50, 60]),
         Cell(
-            Place("random starts", "dual", "static", "agnews", "main", "l2"),
+            CellKey("random starts", "dual", "static", "agnews", "main", "l2"),
             {},
             ABOUT | {"sample": False},
             {"baseline": 30.0, "ulr": 75.0},
             (240, 240),
         ),
-        measured(Place("names", "dual", "static", "agnews", "main", "l2"), ulr=80.0),
+        measured(CellKey("names", "dual", "static", "agnews", "main", "l2"), ulr=80.0),
     ]
     report = markdown_report(cells)
     assert (
@@ -212,6 +210,6 @@ def test_gains_are_measured_over_thirds():
     cell = sweep("agnews", "l2", (6, 6), [100, 300, 200, 600, 500, 400], [60, 40, 50, 10, 20, 30])
     gain = gain_by_start(cell)
     assert gain.correlation == pytest.approx(-1)
-    assert (gain.of_worst, gain.of_best) == (pytest.approx(5.5), pytest.approx(1.5))
+    assert (gain.worst, gain.best) == (pytest.approx(5.5), pytest.approx(1.5))
     still = gain_by_start(sweep("agnews", "l2", (0, 3), [100, 100, 100], [1, 2, 3]))
     assert still.correlation == 0

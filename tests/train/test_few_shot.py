@@ -1,13 +1,13 @@
-"""Few labelled texts: the draw, the further training, the refinement with them."""
+"""Few-shot training: drawing examples, fine-tuning, refinement."""
 
 import numpy as np
 import pytest
 
 from ulr.errors import TrainingError
-from ulr.train import Examples, Settings, draw_examples, few_shot, refine_with_examples
-from ulr.train.fewshot import settings_of
+from ulr.train import Examples, TrainingSettings, draw_examples, few_shot, refine_with_examples
+from ulr.train.examples import base_settings
 from ulr.train.instances import open_instances
-from ulr.train.sources import Source
+from ulr.train.sources import PairSource
 
 
 def labelled(words, names, each):
@@ -15,18 +15,18 @@ def labelled(words, names, each):
     return texts, [name for name in names for _ in range(each)]
 
 
-def test_so_many_of_every_class_are_drawn_the_same_for_the_same_seed(words):
+def test_the_same_seed_draws_the_same_number_of_examples_per_label(words):
     names = list(words.of)[:3]
     texts, labels = labelled(words, names, 40)
-    drawn = draw_examples(texts, labels, names, per_class=7)
+    drawn = draw_examples(texts, labels, names, per_label=7)
     assert [drawn.labels.count(name) for name in names] == [7, 7, 7]
     pairs = set(zip(texts, labels, strict=True))
     assert set(zip(drawn.texts, drawn.labels, strict=True)) <= pairs
-    assert drawn == draw_examples(texts, labels, names, per_class=7)
-    assert drawn != draw_examples(texts, labels, names, per_class=7, seed=2)
+    assert drawn == draw_examples(texts, labels, names, per_label=7)
+    assert drawn != draw_examples(texts, labels, names, per_label=7, random_state=2)
 
 
-def test_every_text_of_a_class_is_equally_likely_to_be_drawn():
+def test_every_text_of_a_label_is_drawn_with_equal_probability():
     counts = np.zeros(20)
     for seed in range(600):
         drawn = draw_examples([str(i) for i in range(20)], ["x"] * 20, ["x"], 5, seed)
@@ -34,31 +34,31 @@ def test_every_text_of_a_class_is_equally_likely_to_be_drawn():
     assert np.abs(counts / 600 - 0.25).max() < 0.08
 
 
-def test_a_class_with_fewer_gives_all_it_has_and_unlabelled_texts_are_passed_over():
+def test_all_texts_of_a_small_label_are_drawn_and_unlabelled_texts_are_ignored():
     drawn = draw_examples(["a", "b", "c"], ["x", None, "y"], ["x", "y"])
     assert drawn == Examples(["a", "c"], ["x", "y"])
 
 
 @pytest.mark.parametrize(
-    ("labels", "names", "said"),
+    ("labels", "names", "message"),
     [
         (["x", "z"], ["x", "y"], "an example has the label 'z'; the labels are: x, y"),
         (["x", "x"], ["x", "y"], "there is no example of y"),
     ],
 )
-def test_examples_that_do_not_fit_the_labels_are_one_sentence(labels, names, said):
-    with pytest.raises(TrainingError, match=said):
+def test_examples_with_other_labels_are_refused(labels, names, message):
+    with pytest.raises(TrainingError, match=message):
         draw_examples(["a", "b"], labels, names)
 
 
-def test_few_examples_make_the_classes_known_and_stay_in_their_clusters(roberta, words, tmp_path):
+def test_few_shot_training_learns_the_labels_and_examples_keep_theirs(roberta, words, tmp_path):
     names = {"one": "rook", "two": "wool", "three": ["hive", "honey"]}
     kinds = ["chess", "knitting", "beekeeping"]
     texts = [words.sentence(kind, f"new {i}") for kind in kinds for i in range(10)]
     truth = np.repeat(np.arange(3), 10)
     few = [words.sentence(kind, f"few {i}") for kind in kinds for i in range(12)]
     examples = draw_examples(few, np.repeat(list(names), 12).tolist(), list(names), 12)
-    settings = Settings("l2", batch_size=8, peak_rate=2e-3, threads=1, max_tokens=32)
+    settings = TrainingSettings("l2", batch_size=8, learning_rate=2e-3, n_jobs=1, max_tokens=32)
     report = few_shot(roberta, names, examples, tmp_path / "few", settings, epochs=6)
     assert report.n_instances == 6 * 36
     assert report.plan.n_held_out == 0
@@ -67,13 +67,13 @@ def test_few_examples_make_the_classes_known_and_stay_in_their_clusters(roberta,
     predictions = classifier.refinement_.predictions
     assert (predictions[:30] == truth).mean() > 0.8
     assert predictions[30:].tolist() == [list(names).index(each) for each in examples.labels]
-    assert settings_of(tmp_path / "few").objective == "l2"
+    assert base_settings(tmp_path / "few").objective == "l2"
 
 
 def test_no_phrase_of_the_own_label_is_a_negative(tmp_path):
     file = tmp_path / "examples.jsonl"
     file.write_text('{"text": "t", "label": ["a", "b"]}\n{"text": "u", "label": ["c"]}\n')
-    source = Source((str(file),), category_column="label", negatives="uniform")
+    source = PairSource((str(file),), category_column="label", negatives="uniform")
     with open_instances([source], n_negatives=2, n_held_out=0, as_words=False) as instances:
         drawn = instances.take(instances.order(40))
     kinds = {"t": {("a", "c"), ("b", "c")}, "u": {("c", "a", "b"), ("c", "b", "a")}}
@@ -81,9 +81,9 @@ def test_no_phrase_of_the_own_label_is_a_negative(tmp_path):
     assert len({each.categories for each in drawn if each.text == "t"}) == 2
 
 
-def test_few_shot_is_for_dual_encoders(roberta, tmp_path):
+def test_few_shot_training_refuses_single_encoders(roberta, tmp_path):
     examples = Examples(["a", "b"], ["x", "y"])
-    with pytest.raises(TrainingError, match="for dual encoders, with dot or l2; got 'single'"):
-        few_shot(roberta, ["x", "y"], examples, tmp_path / "out", Settings("single"))
+    with pytest.raises(TrainingError, match="needs a dual encoder, with dot or l2; got 'single'"):
+        few_shot(roberta, ["x", "y"], examples, tmp_path / "out", TrainingSettings("single"))
     with pytest.raises(TrainingError, match="epochs must be at least 1; got 0"):
         few_shot(roberta, ["x", "y"], examples, tmp_path / "out", epochs=0)

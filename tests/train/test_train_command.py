@@ -1,4 +1,4 @@
-"""`ulr train` as people run it, in this process: a plan, a run, an error in one sentence."""
+"""`ulr train` in this process."""
 
 import json
 
@@ -18,11 +18,11 @@ def run():
 
 @pytest.fixture
 def pairs(roberta, natcat):
-    return ["--base", roberta, "--pairs", natcat, "--threads", 1, "--max-tokens", 32]
+    return ["--base", roberta, "--pairs", natcat, "--n-jobs", 1, "--max-tokens", 32]
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(run, pairs, tmp_path):
-    result = run("dual", *pairs, "--instances", 96, "-o", tmp_path / "out", "--dry-run")
+    result = run(*pairs, "--instances", 96, "-o", tmp_path / "out", "--dry-run")
     assert result.exit_code == 0, result.output
     assert "96 instances in 3 steps of 32" in result.stdout
     assert "Estimated time:" in result.stdout
@@ -32,16 +32,16 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(run, pairs, tmp_path):
 
 def test_a_dry_run_as_json(run, pairs, tmp_path):
     options = ["--instances", 96, "--negatives", "frequency", "--json", "--dry-run"]
-    result = run("single", *pairs, *options, "-o", tmp_path / "out")
+    result = run("--objective", "single", *pairs, *options, "-o", tmp_path / "out")
     plan = json.loads(result.stdout)
     assert plan["settings"]["objective"] == "single"
     assert plan["sources"][0]["negatives"] == "frequency"
     assert plan["seconds"] > 0
 
 
-def test_a_run_prints_its_figures_and_where_it_is(run, pairs, tmp_path):
-    options = ["--instances", 64, "--validation", 20, "--objective", "l2"]
-    result = run("dual", *pairs, *options, "-o", tmp_path / "out")
+def test_a_run_prints_its_result_and_how_to_use_it(run, pairs, tmp_path):
+    options = ["--instances", 64, "--validation", 20, "--score", "l2"]
+    result = run(*pairs, *options, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "64 instances in" in result.stdout
     assert "Ranking accuracy among 8 categories:" in result.stdout
@@ -50,27 +50,31 @@ def test_a_run_prints_its_figures_and_where_it_is(run, pairs, tmp_path):
     assert (tmp_path / "out" / "README.md").is_file()
 
 
-def test_malformed_rows_are_named_on_the_way(run, roberta, natcat, tmp_path):
+def test_the_plan_names_malformed_rows(run, roberta, natcat, tmp_path):
     file = tmp_path / "bad.data"
     file.write_text("half a row\n" + natcat.read_text())
-    options = ["--base", roberta, "--pairs", file, "--instances", 32, "--dry-run", "--threads", 1]
-    result = run("dual", *options, "-o", tmp_path / "out")
-    assert "1 malformed rows left out: bad.data line 1 has 1 tab fields, not 9" in result.stdout
+    options = ["--base", roberta, "--pairs", file, "--instances", 32, "--dry-run", "--n-jobs", 1]
+    result = run(*options, "-o", tmp_path / "out")
+    assert "1 malformed rows ignored: bad.data line 1 has 1 tab fields, not 9" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (["--objective", "cosine"], "objective must be dot or l2; got 'cosine'"),
-        (["--rate", "0"], "peak_rate must be above 0"),
+        (["--objective", "triplet"], "must be one of dual, single, few-shot; got 'triplet'"),
+        (["--score", "cosine"], "objective must be one of dot, l2, single; got 'cosine'"),
+        (["--epochs", "2"], "--epochs has no effect with --objective dual"),
+        (["--objective", "single", "--margin", "1"], "--margin has no effect with --objective"),
+        (["--objective", "few-shot"], "--pairs has no effect with --objective few-shot"),
+        (["--learning-rate", "0"], "learning_rate must be above 0"),
         (["--pairs", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--device", "tpu"], "device must be cpu, cuda, cuda:N or mps; got 'tpu'"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(run, pairs, tmp_path, options, said):
-    result = run("dual", *pairs, *options, "-o", tmp_path / "out")
+def test_invalid_arguments_are_refused_in_one_sentence(run, pairs, tmp_path, options, message):
+    result = run(*pairs, *options, "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out.training").exists()
 
@@ -85,32 +89,38 @@ def test_few_shot_trains_refines_and_keeps_the_classifier(run, roberta, words, t
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows))
     unlabelled.write_text("text\n" + "".join(f"{row['text']}\n" for row in rows))
     options = ["--base", roberta, "--examples", examples, "-l", "chess, knitting", "-n", 5]
-    options += [
-        "--threads",
-        1,
-        "--refine",
-        unlabelled,
-        "--save-model",
-        tmp_path / "model",
-        "--json",
-    ]
-    dry = run("few-shot", *options, "-o", tmp_path / "out", "--dry-run")
+    options += ["--n-jobs", 1, "--refine", unlabelled, "--save-model", tmp_path / "model", "--json"]
+    dry = run("--objective", "few-shot", *options, "-o", tmp_path / "out", "--dry-run")
     assert json.loads(dry.stdout)["settings"]["n_instances"] == 30
     assert not (tmp_path / "out").exists()
-    result = run("few-shot", *options, "-o", tmp_path / "out")
+    result = run("--objective", "few-shot", *options, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["n_instances"] == 30
-    assert told["refined_on"] == 18
-    predicted = CliRunner().invoke(
-        app, ["predict", str(tmp_path / "model"), str(unlabelled), "-o", str(tmp_path / "p.csv")]
-    )
+    content = json.loads(result.stdout)
+    assert content["n_instances"] == 30
+    assert content["refined_on"] == 18
+    options = [tmp_path / "model", unlabelled, "--encoder", f"hf:{tmp_path / 'out'}"]
+    predicted = CliRunner().invoke(app, ["predict", *map(str, options), "-o", f"{tmp_path}/p.csv"])
     assert predicted.exit_code == 0, predicted.output
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 19
 
 
-def test_refine_and_save_model_go_together(run, tmp_path):
-    options = ["--base", "x", "--examples", "x", "-l", "a, b", "-o", "x", "--refine", "x"]
-    result = run("few-shot", *options)
-    assert result.exit_code == 2
-    assert "--refine and --save-model go together" in result.stderr
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--refine", "x"], "--refine and --save-model need each other"),
+        (["--per-label", "0"], "per_label must be at least 1; got 0"),
+    ],
+)
+def test_options_of_few_shot_are_checked_before_the_work(run, tmp_path, options, message):
+    examples = tmp_path / "examples.csv"
+    examples.write_text("text,label\none,A \ntwo,b\nthree,\n")
+    given = ["--base", "x", "--examples", examples, "-l", "a, b", "-o", tmp_path / "out"]
+    result = run("--objective", "few-shot", *given, *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_pairs_or_examples_are_needed(run):
+    assert "--objective dual needs --pairs" in run("--base", "x", "-o", "y").stderr
+    few = run("--objective", "few-shot", "--base", "x", "-o", "y", "-l", "a, b")
+    assert "--objective few-shot needs --examples" in few.stderr

@@ -1,4 +1,4 @@
-"""The losses by hand, their gradients by finite differences, the rates of the schedule."""
+"""Losses, their gradients, and the learning rate schedule."""
 
 import math
 
@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers
 
+from ulr.train.loop import learning_rate_at
 from ulr.train.losses import binary_cross_entropy, contrastive_hinge, dot_product, squared_l2
-from ulr.train.schedule import rate_at
 
 TEXTS = torch.tensor([[1.0, 2.0], [0.5, -1.0]], dtype=torch.float64)
 CATEGORIES = torch.tensor(
@@ -47,7 +47,7 @@ def test_contrastive_hinge_by_hand():
     assert float(loss) == pytest.approx((0.3 + 0.0 + 1.5) / 3, rel=1e-12)
 
 
-def test_the_margin_is_a_half_unless_said_otherwise():
+def test_the_default_margin_is_one_half():
     distances = torch.tensor([[1.0, 1.0]])
     assert float(contrastive_hinge(distances, torch.ones(1, 2, dtype=torch.bool))) == 0.5
 
@@ -70,7 +70,7 @@ def test_gradients_agree_with_finite_differences(compare, loss):
 
 
 @pytest.mark.parametrize("loss", [binary_cross_entropy, contrastive_hinge])
-def test_padding_has_no_part_in_a_loss(loss):
+def test_padding_does_not_change_a_loss(loss):
     figures = torch.tensor([[1.0, 0.4, 7.0]], requires_grad=True)
     short = loss(figures[:, :2].detach(), torch.tensor([[True, True]]))
     padded = loss(figures, torch.tensor([[True, True, False]]))
@@ -79,14 +79,14 @@ def test_padding_has_no_part_in_a_loss(loss):
     assert figures.grad[0, 2] == 0
 
 
-def test_texts_without_a_false_category_are_no_trouble():
+def test_losses_are_finite_without_false_categories():
     real = torch.tensor([[True, False]])
     assert float(contrastive_hinge(torch.zeros(1, 2), real)) == 0
     assert float(binary_cross_entropy(torch.zeros(1, 2), real)) == pytest.approx(math.log(2))
 
 
-def test_rates_rise_to_the_peak_and_fall_to_zero():
-    rates = [rate_at(step, 20, 2e-5) for step in range(21)]
+def test_learning_rates_rise_to_the_peak_and_fall_to_zero():
+    rates = [learning_rate_at(step, 20, 2e-5) for step in range(21)]
     assert rates[:3] == [0.0, 1e-5, 2e-5]
     assert rates[11] == pytest.approx(1e-5, rel=1e-12)
     assert rates[19] == pytest.approx(2e-5 / 18, rel=1e-12)
@@ -94,11 +94,11 @@ def test_rates_rise_to_the_peak_and_fall_to_zero():
 
 
 @pytest.mark.parametrize(("n_steps", "warmup"), [(1, 0.1), (9, 0.1), (10, 0.1), (57, 0.25)])
-def test_rates_are_those_of_transformers(n_steps, warmup):
+def test_learning_rates_equal_those_of_transformers(n_steps, warmup):
     optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.ones(1))], lr=3e-4)
     theirs = transformers.get_linear_schedule_with_warmup(optimizer, int(warmup * n_steps), n_steps)
     for step in range(n_steps):
         expected = theirs.get_last_lr()[0]
-        assert rate_at(step, n_steps, 3e-4, warmup) == pytest.approx(expected, rel=1e-12)
+        assert learning_rate_at(step, n_steps, 3e-4, warmup) == pytest.approx(expected, rel=1e-12)
         optimizer.step()
         theirs.step()

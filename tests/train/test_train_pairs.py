@@ -1,4 +1,4 @@
-"""Pairs out of files: what is read, what is drawn, in which order, and what is left out."""
+"""Pairs of texts and categories: reading, drawing, batches."""
 
 import gzip
 import json
@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from ulr.errors import TableError, TrainingError
-from ulr.train.batches import Batches, as_batch
-from ulr.train.categories import Categories, Negatives, category_words
-from ulr.train.instances import Instance, open_instances
-from ulr.train.sources import Malformed, Source, parse_source, read_rows
+from ulr.train.categories import Categories, NegativeSampler, category_words
+from ulr.train.instances import Batches, Instance, TrainingBatch, open_instances
+from ulr.train.sources import MalformedRows, PairSource, parse_source, read_rows
 
 
 def table(path, rows):
@@ -20,7 +19,7 @@ def table(path, rows):
 
 
 def rows_of(source):
-    malformed = Malformed()
+    malformed = MalformedRows()
     return list(read_rows(source, malformed)), malformed
 
 
@@ -38,12 +37,12 @@ def rows_of(source):
         ("  a  b ", "a b"),
     ],
 )
-def test_categories_are_put_into_words(name, words):
+def test_names_of_categories_are_split_into_words(name, words):
     assert category_words(name) == words
 
 
 def test_natcat_rows_have_a_true_category_seven_false_ones_and_a_text(natcat):
-    rows, malformed = rows_of(Source((str(natcat),), kind="natcat"))
+    rows, malformed = rows_of(PairSource((str(natcat),), kind="natcat"))
     first = natcat.read_text().splitlines()[0].split("\t")
     assert rows[0].paths == [[first[0]]]
     assert rows[0].false == first[1:8]
@@ -57,7 +56,7 @@ def test_malformed_natcat_rows_are_counted_and_named(tmp_path):
     lines = [good, "only\tthree\tfields", good, good.replace("a text", " "), ""]
     file = tmp_path / "some.data"
     file.write_bytes("\n".join(lines).encode() + b"\n\xff\xfe\n" + good.encode())
-    rows, malformed = rows_of(Source((str(file),), kind="natcat"))
+    rows, malformed = rows_of(PairSource((str(file),), kind="natcat"))
     assert len(rows) == 3
     assert malformed.count == 4
     assert malformed.named == [
@@ -74,11 +73,11 @@ def test_malformed_table_rows_are_counted_and_named(tmp_path):
     bad = ["{broken", "[1]", json.dumps({"text": 3, "label": "x"}), json.dumps(good | {"text": ""})]
     bad += [json.dumps(good | {"label": None}), json.dumps({"label": "x"})]
     file.write_text("\n".join([json.dumps(good), *bad, json.dumps(good)]))
-    rows, malformed = rows_of(Source((str(file),)))
+    rows, malformed = rows_of(PairSource((str(file),)))
     assert len(rows) == 2
     assert malformed.count == 6
     assert malformed.named[0] == "t.jsonl line 2 is not a JSON object"
-    assert malformed.named[2] == "t.jsonl line 4 has a text that is not a text"
+    assert malformed.named[2] == "t.jsonl line 4 has a text that is not a string"
     assert len(malformed.named) == 5
 
 
@@ -96,23 +95,23 @@ def test_malformed_table_rows_are_counted_and_named(tmp_path):
         ),
     ],
 )
-def test_categories_come_as_names_lists_and_paths(tmp_path, value, separators, paths):
+def test_categories_can_be_names_lists_and_paths(tmp_path, value, separators, paths):
     file = table(tmp_path / "t.jsonl", [{"text": "t", "category": value}])
-    assert rows_of(Source((file,), **separators))[0][0].paths == paths
+    assert rows_of(PairSource((file,), **separators))[0][0].paths == paths
 
 
-def test_csv_and_gzip_are_read_too(tmp_path):
+def test_csv_and_gzip_files_are_read(tmp_path):
     (tmp_path / "t.csv").write_text('title,body,tags\nA,"b, c",x\n')
     (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(b'{"text": "t", "label": "x"}\n'))
-    csv = Source((str(tmp_path / "t.csv"),), text_columns=("title", "body"))
+    csv = PairSource((str(tmp_path / "t.csv"),), text_columns=("title", "body"))
     assert rows_of(csv)[0][0].text == "A b, c"
-    assert rows_of(Source((str(tmp_path / "t.jsonl.gz"),)))[0][0].text == "t"
+    assert rows_of(PairSource((str(tmp_path / "t.jsonl.gz"),)))[0][0].text == "t"
 
 
-def test_articles_are_split_into_passages_that_make_up_the_whole(tmp_path):
+def test_passages_of_an_article_contain_all_of_its_words(tmp_path):
     words = [f"w{i}" for i in range(64)]
     file = table(tmp_path / "w.jsonl", [{"text": " ".join(words), "categories": [["a", "b"]]}])
-    rows, _ = rows_of(Source((file,), passage_words=20))
+    rows, _ = rows_of(PairSource((file,), passage_words=20))
     assert [len(row.text.split()) for row in rows] == [20, 20, 24]
     assert " ".join(row.text for row in rows).split() == words
     assert len({row.document for row in rows}) == 1
@@ -121,57 +120,66 @@ def test_articles_are_split_into_passages_that_make_up_the_whole(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("natcat:a*.data@0.5", Source(("a*.data",), kind="natcat", share=0.5)),
-        ("reddit.train.tsv000.data", Source(("reddit.train.tsv000.data",), kind="natcat")),
-        ("t.csv@35%", Source(("t.csv",), share=0.35)),
-        ("stackexchange:q.jsonl", Source(("q.jsonl",))),
+        ("natcat:a*.data@0.5", PairSource(("a*.data",), kind="natcat", share=0.5)),
+        ("reddit.train.tsv000.data", PairSource(("reddit.train.tsv000.data",), kind="natcat")),
+        ("t.csv@35%", PairSource(("t.csv",), share=0.35)),
+        ("stackexchange:q.jsonl", PairSource(("q.jsonl",))),
         (
             "wikipedia:w.jsonl",
-            Source(("w.jsonl",), category_column="categories", passage_words=100),
+            PairSource(("w.jsonl",), category_column="categories", passage_words=100),
         ),
     ],
 )
-def test_sources_are_told_from_what_is_written(spec, expected):
+def test_sources_are_parsed(spec, expected):
     assert parse_source(spec) == expected
 
 
-def test_settings_go_to_the_kinds_that_have_them():
-    told = {"negatives": "given", "category_column": "tags"}
-    assert parse_source("natcat:a", **told) == Source(("a",), kind="natcat", negatives="given")
-    assert parse_source("a.csv", **told) == Source(("a.csv",), category_column="tags")
+def test_options_that_do_not_apply_to_a_kind_are_ignored():
+    content = {"negatives": "given", "category_column": "tags"}
+    assert parse_source("natcat:a", **content) == PairSource(
+        ("a",), kind="natcat", negatives="given"
+    )
+    assert parse_source("a.csv", **content) == PairSource(("a.csv",), category_column="tags")
     assert parse_source("wikipedia:a", passage_words=60).passage_words == 60
     assert parse_source("stackexchange:a", passage_words=60).passage_words is None
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
-        (lambda: parse_source("t.csv@0"), "share of a source must be above 0; got 0.0"),
-        (lambda: parse_source("t.csv@1.2.3"), "'1.2.3' is no share"),
-        (lambda: Source(("t.csv",), kind="other"), "must be natcat or table; got 'other'"),
-        (lambda: Source(("t.csv",), negatives="given"), "only NatCat's files give negatives"),
-        (lambda: Source(("t.csv",), negatives="none"), "given, uniform, frequency; got 'none'"),
-        (lambda: Source(("nowhere*.csv",)).files(), r"there is no file nowhere\*.csv"),
+        (lambda: parse_source("t.csv@0"), "share must be above 0; got 0.0"),
+        (lambda: parse_source("t.csv@1.2.3"), "'1.2.3' is not a share"),
+        (lambda: PairSource(("t.csv",), kind="other"), "must be natcat or table; got 'other'"),
+        (
+            lambda: PairSource(("t.csv",), negatives="given"),
+            "negatives='given' needs kind='natcat'",
+        ),
+        (lambda: PairSource(("t.csv",), negatives="none"), "given, uniform, frequency; got 'none'"),
     ],
 )
-def test_sources_that_cannot_be_are_one_sentence(make, said):
-    with pytest.raises(TrainingError, match=said):
+def test_invalid_sources_are_refused(make, message):
+    with pytest.raises(TrainingError, match=message):
         make()
 
 
-def test_a_missing_column_is_named_with_those_there(tmp_path):
+def test_a_pattern_without_files_is_named():
+    with pytest.raises(TableError, match=r"there is no file nowhere\*.csv"):
+        PairSource(("nowhere*.csv",)).files()
+
+
+def test_a_missing_column_is_named_with_the_existing_ones(tmp_path):
     file = table(tmp_path / "t.jsonl", [{"text": "t", "topic": "x"}])
     with pytest.raises(TrainingError, match=r"no column 'category' or .*has: text, topic"):
-        rows_of(Source((file,)))
+        rows_of(PairSource((file,)))
     with pytest.raises(TrainingError, match=r"no column 'body'; it has: text, topic"):
-        rows_of(Source((file,), text_columns=("body",), category_column="topic"))
+        rows_of(PairSource((file,), text_columns=("body",), category_column="topic"))
 
 
-def test_a_damaged_gzip_file_is_one_sentence(tmp_path):
+def test_a_damaged_gzip_file_is_refused(tmp_path):
     file = tmp_path / "t.data"
     file.write_bytes(gzip.compress(b"text" * 1000)[:30])
     with pytest.raises(TableError, match="cannot be read"):
-        rows_of(Source((str(file),), kind="natcat"))
+        rows_of(PairSource((str(file),), kind="natcat"))
 
 
 def test_a_file_without_a_usable_row_says_why(tmp_path):
@@ -181,7 +189,7 @@ def test_a_file_without_a_usable_row_says_why(tmp_path):
         pytest.raises(
             TrainingError, match=r"no row to train on; the first row: t\.data line 1 has 2"
         ),
-        open_instances([Source((str(file),), kind="natcat")]),
+        open_instances([PairSource((str(file),), kind="natcat")]),
     ):
         pass
 
@@ -201,7 +209,7 @@ def tree(tmp_path, n_rows=300):
 
 
 @pytest.mark.parametrize("negatives", ["uniform", "frequency"])
-def test_negatives_are_never_true_and_never_above_what_is_true(tmp_path, negatives):
+def test_negatives_are_neither_true_categories_nor_their_ancestors(tmp_path, negatives):
     rows, file = tree(tmp_path)
     own = {}
     for row in rows:
@@ -210,8 +218,8 @@ def test_negatives_are_never_true_and_never_above_what_is_true(tmp_path, negativ
             digits = path[-1].split()[1:]
             names |= {f"root {digits[0]}", f"branch {digits[0]} {digits[1]}", path[-1]}
         own[row["text"]] = names
-    source = Source((file,), negatives=negatives)
-    with open_instances([source], n_held_out=0, seed=5) as instances:
+    source = PairSource((file,), negatives=negatives)
+    with open_instances([source], n_held_out=0, random_state=5) as instances:
         drawn = instances.take(instances.order(900))
     assert len(drawn) == 900
     for each in drawn:
@@ -222,34 +230,34 @@ def test_negatives_are_never_true_and_never_above_what_is_true(tmp_path, negativ
     assert len({each.categories[0].split()[0] for each in drawn}) == 3  # ancestors are drawn too
 
 
-def test_given_negatives_are_kept_but_for_those_that_are_true(tmp_path):
+def test_given_negatives_are_kept_except_for_true_categories(tmp_path):
     file = tmp_path / "t.data"
     rows = ["\t".join(["Cats", "cats", *"bcdefg", "one"])]
     rows += ["\t".join([each, *"bcdefgh".replace(each, "z"), "other"]) for each in "bcd"]
     file.write_text("\n".join(rows))
-    with open_instances([Source((str(file),), kind="natcat")], n_held_out=0) as instances:
+    with open_instances([PairSource((str(file),), kind="natcat")], n_held_out=0) as instances:
         first = next(e for e in instances.take(instances.order(4)) if e.text == "one")
     assert first.categories[:7] == ("Cats", *"bcdefg")
     assert len(set(first.categories)) == 8
     assert "cats" not in first.categories
 
 
-def test_negatives_by_frequency_are_as_often_false_as_true():
+def test_negatives_by_frequency_follow_the_weights():
     pool = np.arange(50)
     weights = np.where(pool == 7, 50.0, 1.0)
     drawn = [
-        Negatives(pool, weights).draw(np.random.default_rng(seed), 1, set())[0]
+        NegativeSampler(pool, weights).draw(np.random.default_rng(seed), 1, set())[0]
         for seed in range(2000)
     ]
     assert drawn.count(7) / 2000 == pytest.approx(50 / 99, abs=0.05)
 
 
 def test_fewer_categories_than_wanted_give_fewer_negatives():
-    negatives = Negatives(np.arange(4))
+    negatives = NegativeSampler(np.arange(4))
     assert sorted(negatives.draw(np.random.default_rng(1), 7, {2})) == [0, 1, 3]
 
 
-def test_what_is_above_is_known_from_any_row():
+def test_ancestors_are_known_from_any_row():
     categories = Categories()
     path = categories.path(["Root", "Middle", "Leaf"])
     assert categories.with_ancestors([categories.number("leaf")]) == set(path)
@@ -263,10 +271,10 @@ def two_sources(tmp_path, **settings):
     second = table(
         tmp_path / "b.jsonl", [{"text": f"b{i}", "label": f"y{i % 9}"} for i in range(30)]
     )
-    return [Source((first,), share=0.75), Source((second,), share=0.25)]
+    return [PairSource((first,), share=0.75), PairSource((second,), share=0.25)]
 
 
-def test_sources_are_mixed_by_their_shares(tmp_path):
+def test_sources_are_mixed_by_share(tmp_path):
     with open_instances(two_sources(tmp_path), n_held_out=0) as instances:
         texts = [each.text for each in instances.take(instances.order(120))]
         assert instances.natural_length == 120
@@ -275,16 +283,16 @@ def test_sources_are_mixed_by_their_shares(tmp_path):
     assert texts[:90] != sorted(texts)[:90]
 
 
-def test_a_source_that_is_used_up_begins_anew_in_another_order(tmp_path):
+def test_an_exhausted_source_is_repeated_in_another_order(tmp_path):
     with open_instances(two_sources(tmp_path)[1:], n_held_out=0) as instances:
         texts = [each.text for each in instances.take(instances.order(60))]
     assert sorted(texts[:30]) == sorted(texts[30:])
     assert texts[:30] != texts[30:]
 
 
-def test_the_same_seed_gives_the_same_instances_and_another_gives_others(tmp_path):
+def test_instances_depend_on_the_seed(tmp_path):
     def drawn(seed):
-        with open_instances(two_sources(tmp_path), seed=seed) as instances:
+        with open_instances(two_sources(tmp_path), random_state=seed) as instances:
             return instances.take(instances.order(50)), instances.held_out()
 
     assert drawn(1) == drawn(1)
@@ -297,7 +305,7 @@ def test_held_out_documents_are_never_trained_on(tmp_path):
         for number in range(60)
     ]
     file = table(tmp_path / "w.jsonl", rows + rows[:20])
-    with open_instances([Source((file,), passage_words=10)], n_held_out=20) as instances:
+    with open_instances([PairSource((file,), passage_words=10)], n_held_out=20) as instances:
         held_out = {each.text.split("x")[0] for each in instances.held_out()}
         trained = instances.take(instances.order(instances.natural_length))
     assert held_out
@@ -308,23 +316,23 @@ def test_shares_for_some_sources_only_are_refused(tmp_path):
     first, second = two_sources(tmp_path)
     with (
         pytest.raises(TrainingError, match="got 1 shares for 2 sources"),
-        open_instances([first, Source(second.paths)]),
+        open_instances([first, PairSource(second.paths)]),
     ):
         pass
 
 
-def test_one_category_is_too_few(tmp_path):
+def test_a_single_category_is_refused(tmp_path):
     file = table(tmp_path / "t.jsonl", [{"text": "t", "label": "x"}])
     with (
         pytest.raises(TrainingError, match="at least two categories; the pairs have 1"),
-        open_instances([Source((file,))]),
+        open_instances([PairSource((file,))]),
     ):
         pass
 
 
-def test_batches_hold_every_instance_once_those_of_like_length_together(tmp_path):
+def test_batches_hold_every_instance_once_with_similar_lengths_together(tmp_path):
     rows = [{"text": "word " * (1 + i % 17) + str(i), "label": f"x{i % 9}"} for i in range(200)]
-    source = Source((table(tmp_path / "t.jsonl", rows),))
+    source = PairSource((table(tmp_path / "t.jsonl", rows),))
     with open_instances([source], n_held_out=0) as instances:
         batches = list(Batches(instances, 200, size=8, window=5))
     assert sum(map(len, batches)) == 200
@@ -337,16 +345,16 @@ def test_batches_hold_every_instance_once_those_of_like_length_together(tmp_path
 
 
 @pytest.mark.parametrize("step", [0, 3, 5, 24])
-def test_batches_from_a_step_on_are_those_of_the_whole(tmp_path, step):
+def test_batches_from_a_step_equal_those_of_the_whole_run(tmp_path, step):
     rows = [{"text": f"{'word ' * (i % 7)}{i}", "label": f"x{i % 9}"} for i in range(200)]
-    source = Source((table(tmp_path / "t.jsonl", rows),))
+    source = PairSource((table(tmp_path / "t.jsonl", rows),))
     with open_instances([source], n_held_out=0) as instances:
         batches = Batches(instances, 200, size=8, window=5)
         assert list(batches.from_step(step)) == list(batches)[step:]
 
 
 def test_a_batch_has_each_category_once():
-    batch = as_batch([Instance("t", ("a", "b", "c")), Instance("u", ("b", "a"))])
+    batch = TrainingBatch.of([Instance("t", ("a", "b", "c")), Instance("u", ("b", "a"))])
     assert batch.categories == ["a", "b", "c"]
-    assert batch.places.tolist() == [[0, 1, 2], [1, 0, 0]]
-    assert batch.real.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.indices.tolist() == [[0, 1, 2], [1, 0, 0]]
+    assert batch.mask.tolist() == [[True, True, True], [True, True, False]]

@@ -1,8 +1,8 @@
-"""The paper as data, its tables and label names, and the readers of its datasets."""
+"""The paper's tables and label names as data, and readers of its datasets."""
 
 from ulr.experiments.datasets import DATASETS, Dataset, find_dataset
 from ulr.experiments.documents import Documents, read_documents
-from ulr.experiments.paper import EXPERIMENTS, Experiment, find_experiment
+from ulr.experiments.paper import EXPERIMENTS, Experiment
 
 __all__ = [
     "DATASETS",
@@ -11,6 +11,5 @@ __all__ = [
     "Documents",
     "Experiment",
     "find_dataset",
-    "find_experiment",
     "read_documents",
 ]

@@ -1,13 +1,16 @@
-"""Figure 2 of the paper as a picture: the gain of refinement over the accuracy it starts from."""
+"""Figure 2 of the paper: the gain of refinement over the accuracy before it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ulr.experiments.datasets import DATASETS
-from ulr.experiments.findings import starts_and_gains
 from ulr.experiments.plan import DISTANCE_NAMES, encoder_order, short_name
 from ulr.experiments.results import Cell
 from ulr.plots import new_figure, write_figure
@@ -15,20 +18,58 @@ from ulr.plots import new_figure, write_figure
 FILES = ("figure-2.png", "figure-2.svg")
 _COLOURS = {"cosine": "tab:blue", "l2": "tab:orange"}
 
+Percent = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GainByStart:
+    """How the gain of refinement depends on the accuracy before it.
+
+    Attributes
+    ----------
+    correlation
+        Correlation of the two over the sets of names; 0 where one of them is constant.
+    worst, best
+        Mean gain, in points, over the third of the sets with the lowest and the highest accuracy
+        before refinement.
+    """
+
+    correlation: float
+    worst: float
+    best: float
+
+
+def gain_by_start(cell: Cell) -> GainByStart:
+    """The gains of a sweep."""
+    start, gain = starts_and_gains(cell)
+    varied = len(start) > 1 and np.ptp(start) > 0 and np.ptp(gain) > 0
+    correlation = float(np.corrcoef(start, gain)[0, 1]) if varied else 0.0
+    third = max(1, len(start) // 3)
+    order = np.argsort(start, kind="stable")
+    return GainByStart(
+        correlation, float(gain[order[:third]].mean()), float(gain[order[-third:]].mean())
+    )
+
+
+def starts_and_gains(cell: Cell) -> tuple[Percent, Percent]:
+    """Accuracy by name and its gain by refinement, in percent, for every set of a sweep."""
+    before = 100 * np.array(cell.before) / cell.about["rows"]
+    return before, 100 * np.array(cell.after) / cell.about["rows"] - before
+
 
 def draw_gains(cells: Iterable[Cell], folder: Path) -> None:
-    """Write the picture, as PNG and SVG: a row of datasets for every encoder that was swept."""
+    """Write the plot as PNG and SVG, with a row of datasets per encoder."""
     sweeps = sorted(
-        (cell for cell in cells if cell.place.measure == "sweep" and not cell.not_run),
-        key=lambda cell: cell.place,
+        (cell for cell in cells if cell.key.measure == "sweep" and not cell.not_run),
+        key=lambda cell: cell.key,
     )
-    encoders = sorted({cell.place.encoder for cell in sweeps}, key=encoder_order)
-    datasets = [name for name in DATASETS if any(c.place.dataset == name for c in sweeps)]
+    encoders = sorted({cell.key.encoder for cell in sweeps}, key=encoder_order)
+    datasets = [name for name in DATASETS if any(cell.key.dataset == name for cell in sweeps)]
     figure = new_figure(3.4 * len(datasets), 3.0 * len(encoders))
     axes = figure.subplots(len(encoders), len(datasets), squeeze=False)
     for row, encoder in zip(axes, encoders, strict=True):
         for each, dataset in zip(row, datasets, strict=True):
-            own = [c for c in sweeps if (c.place.encoder, c.place.dataset) == (encoder, dataset)]
+            own = [c for c in sweeps if (c.key.encoder, c.key.dataset) == (encoder, dataset)]
             _scatter(each, own)
             each.set_title(f"{DATASETS[dataset].title}, {short_name(encoder)}", fontsize=9)
             each.set_xlabel("accuracy by name (%)", fontsize=8)
@@ -38,20 +79,18 @@ def draw_gains(cells: Iterable[Cell], folder: Path) -> None:
 
 
 def _scatter(axes: Any, sweeps: Sequence[Cell]) -> None:
-    """The sweeps of one encoder on one dataset, a colour a distance."""
+    """The sweeps of one encoder on one dataset, one colour per distance."""
     axes.axhline(0, color="grey", linewidth=0.8)
     axes.tick_params(labelsize=8)
     for cell in sweeps:
-        start, gain = starts_and_gains(cell)
         axes.scatter(
-            start,
-            gain,
+            *starts_and_gains(cell),
             s=4,
             alpha=0.4,
             linewidths=0,
-            color=_COLOURS[cell.place.distance],
-            label=DISTANCE_NAMES[cell.place.distance],
-            # As pixels, or an SVG of thousands of points would be larger than the data.
+            color=_COLOURS[cell.key.distance],
+            label=DISTANCE_NAMES[cell.key.distance],
+            # As pixels: an SVG of thousands of points would be larger than the data.
             rasterized=True,
         )
     if sweeps:

@@ -1,13 +1,14 @@
-"""The measurements behind the paper's tables: a place in, accuracies out.
+"""The measurements behind the paper's tables.
 
-Every one of them is the paper's refinement (`method="ulr"`) but for ``mixture``. Truth is used to
-report; only the one-to-one accuracy of random starts, which the paper prints too, looks at it.
+All of them use the paper's refinement (``method="ulr"``), except for ``discriminant``. The truth is
+used to report; only the one-to-one accuracy of random starts uses it to name clusters, as in the
+paper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,30 +16,30 @@ from numpy.typing import NDArray
 
 from ulr.errors import ExperimentError
 from ulr.experiments.documents import Documents
-from ulr.experiments.materials import Materials, Vectors
-from ulr.experiments.paper import PROTOCOL
-from ulr.experiments.plan import FINE_TUNED, MAIN, Place
-from ulr.experiments.wordings import (
+from ulr.experiments.paper import FINE_TUNED, PROTOCOL
+from ulr.experiments.phrasings import (
     AUGMENTED_CATEGORIES,
     ENSEMBLE_NAMES,
     MAIN_NAMES,
     TABLE_1_NAMES,
     Names,
-    all_wordings,
+    all_phrasings,
 )
+from ulr.experiments.plan import MAIN, CellKey
+from ulr.experiments.resources import Embeddings, Resources
 from ulr.metrics import accuracy, one_to_one_accuracy
-from ulr.refine import Refinement, refine, refine_ensemble, refine_many
-from ulr.train.fewshot import draw_by_class
+from ulr.refinement import METHODS, Refinement, refine, refine_ensemble, refine_many
+from ulr.train.examples import draw_by_label
+from ulr.word_counts import count_words
 
-_SETS_AT_A_TIME = 256
-_ULR: dict[str, Any] = {"method": "ulr", "max_iterations": PROTOCOL.max_iterations}
+_ULR: dict[str, Any] = {"method": "ulr", "max_iter": PROTOCOL.max_iter}
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The figures of a measurement; see `results.Cell`."""
+class Measured:
+    """Figures of a measurement; see `results.Cell`."""
 
-    values: Mapping[str, float]
+    values: dict[str, float]
     improved: tuple[int, int] | None = None
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -51,34 +52,48 @@ class Measure:
     Attributes
     ----------
     run
-        Makes the figures of a place.
+        Measures a cell.
     settings
-        What decides them beside the place, the test documents, the encoder and the seed.
+        What determines the figures besides the key of the cell, the test documents, the encoder
+        and the seed.
+    method
+        The refinement method, whose version is part of the identity of a result.
     version
-        To be raised whenever the figures come out otherwise than before.
+        Increased whenever the figures change for another reason.
     """
 
-    run: Callable[[Materials, Place], Outcome]
-    settings: Callable[[Materials, Place], dict[str, Any]] = field(
-        default=lambda materials, place: {}
-    )
+    run: Callable[[Resources, CellKey], Measured]
+    settings: Callable[[Resources, CellKey], dict[str, Any]] = lambda resources, key: {}
+    method: str = "ulr"
     version: int = 1
 
+    def identity(self, resources: Resources, key: CellKey) -> dict[str, Any]:
+        """Everything that determines the figures, besides the key of the cell."""
+        return {
+            "encoder": resources.fingerprint(key.encoder),
+            "documents": resources.test_documents(key.dataset, key.role).fingerprint,
+            "random_state": resources.settings.random_state,
+            "version": self.version,
+            "method": self.method,
+            "method_version": METHODS[self.method].version,
+            **self.settings(resources, key),
+        }
 
-def names_of(place: Place) -> Names:
-    """What the labels go by."""
-    if place.names == MAIN:
-        return MAIN_NAMES[place.dataset]
-    return TABLE_1_NAMES[int(place.names.removeprefix("set ")) - 1]
+
+def names_of(key: CellKey) -> Names:
+    """The label names of a cell."""
+    if key.names == MAIN:
+        return MAIN_NAMES[key.dataset]
+    return TABLE_1_NAMES[int(key.names.removeprefix("set ")) - 1]
 
 
-def labelled_examples(documents: Documents, per_label: int, seed: int) -> NDArray[np.intp]:
-    """Places of so many documents of every label: those that `ulr train few-shot` draws.
+def labelled_examples(documents: Documents, per_label: int, random_state: int) -> NDArray[np.intp]:
+    """Rows of the examples that `ulr train --objective few-shot` draws.
 
     Raises
     ------
     ExperimentError
-        When a label has fewer.
+        When a label has fewer examples.
     """
     names = documents.labels
     rows = (
@@ -86,7 +101,7 @@ def labelled_examples(documents: Documents, per_label: int, seed: int) -> NDArra
         for row, (text, label) in enumerate(zip(documents.texts, documents.truth, strict=True))
         if text.strip()
     )
-    drawn = draw_by_class(rows, names, per_label, seed)
+    drawn = draw_by_label(rows, names, per_label, random_state)
     for name, own in drawn.items():
         if len(own) < per_label:
             raise ExperimentError(
@@ -99,9 +114,10 @@ def _percent(share: float) -> float:
     return round(100 * share, 4)
 
 
-def _before_and_after(truth: NDArray[np.intp], result: Refinement) -> Outcome:
+def _before_and_after(truth: NDArray[np.intp], result: Refinement) -> Measured:
+    """Accuracies of the documents whose truth is given, which come first."""
     n = len(truth)
-    return Outcome(
+    return Measured(
         {
             "baseline": _percent(accuracy(truth, result.unrefined[:n])),
             "ulr": _percent(accuracy(truth, result.predictions[:n])),
@@ -109,175 +125,157 @@ def _before_and_after(truth: NDArray[np.intp], result: Refinement) -> Outcome:
     )
 
 
-def _test(materials: Materials, place: Place) -> tuple[Documents, Vectors]:
-    documents = materials.tested(place.dataset, place.role)
-    return documents, materials.vectors(place.encoder, documents.texts, documents.fingerprint)
+def _test_vectors(resources: Resources, key: CellKey) -> tuple[Documents, Embeddings]:
+    documents = resources.test_documents(key.dataset, key.role)
+    return documents, resources.vectors(key.encoder, documents.texts, documents.fingerprint)
 
 
-def _anchors(materials: Materials, place: Place) -> Vectors:
-    names = names_of(place)
-    return materials.phrases(place.encoder, names).of(names)
+def _anchors(resources: Resources, key: CellKey) -> Embeddings:
+    names = names_of(key)
+    return resources.phrases(key.encoder, names).of(names)
 
 
-def _by_names(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    anchors = _anchors(materials, place)
-    result = refine(vectors, anchors, distance=place.distance, **_ULR)
+def _paper(resources: Resources, key: CellKey, **more: Any) -> Measured:
+    """The paper's refinement, with further arguments of `refine`."""
+    documents, vectors = _test_vectors(resources, key)
+    anchors = _anchors(resources, key)
+    result = refine(vectors, anchors, distance=key.distance, **_ULR, **more)
     return _before_and_after(documents.truth, result)
 
 
-def _by_mixture(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    anchors = _anchors(materials, place)
-    result = refine(vectors, anchors, distance=place.distance, method="mixture")
-    return Outcome({"mixture": _percent(accuracy(documents.truth, result.predictions))})
+def _default(resources: Resources, key: CellKey) -> Measured:
+    documents, vectors = _test_vectors(resources, key)
+    result = refine(
+        vectors,
+        _anchors(resources, key),
+        distance=key.distance,
+        method="discriminant",
+        word_counts=count_words(documents.texts),
+    )
+    return Measured({"discriminant": _percent(accuracy(documents.truth, result.predictions))})
 
 
-def _by_pairs(materials: Materials, place: Place) -> Outcome:
-    documents = materials.tested(place.dataset, place.role)
-    points = materials.probabilities(place.encoder, names_of(place), documents.texts)
-    result = refine(points, distance="jensen-shannon", **_ULR)
+def _pairs(resources: Resources, key: CellKey) -> Measured:
+    documents = resources.test_documents(key.dataset, key.role)
+    points = resources.probabilities(key.encoder, names_of(key), documents.texts)
+    return _before_and_after(documents.truth, refine(points, distance="jensen-shannon", **_ULR))
+
+
+def _anchor_sets(resources: Resources, key: CellKey, sets: Sequence[Names]) -> list[Embeddings]:
+    distinct = list(dict.fromkeys(name for names in sets for name in names))
+    phrases = resources.phrases(key.encoder, distinct)
+    return [phrases.of(names) for names in sets]
+
+
+def _ensemble(resources: Resources, key: CellKey) -> Measured:
+    documents, vectors = _test_vectors(resources, key)
+    anchors = _anchor_sets(resources, key, ENSEMBLE_NAMES[key.dataset])
+    result = refine_ensemble(vectors, anchors, distance=key.distance, **_ULR)
     return _before_and_after(documents.truth, result)
 
 
-def _by_ensemble(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    sets = ENSEMBLE_NAMES[place.dataset]
-    phrases = materials.phrases(place.encoder, _distinct(sets))
-    anchors = [phrases.of(names) for names in sets]
-    result = refine_ensemble(vectors, anchors, distance=place.distance, **_ULR)
-    return _before_and_after(documents.truth, result)
-
-
-def _sweep(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    sets = all_wordings(place.dataset)
-    phrases = materials.phrases(place.encoder, _distinct(sets))
+def _sweep(resources: Resources, key: CellKey) -> Measured:
+    documents, vectors = _test_vectors(resources, key)
+    sets = _anchor_sets(resources, key, all_phrasings(key.dataset))
     before, after = [], []
-    for start in range(0, len(sets), _SETS_AT_A_TIME):
-        anchors = [phrases.of(names) for names in sets[start : start + _SETS_AT_A_TIME]]
-        for result in refine_many(vectors, anchors, distance=place.distance, **_ULR):
-            before.append(int((result.unrefined == documents.truth).sum()))
-            after.append(int((result.predictions == documents.truth).sum()))
-            materials.on_part(len(before), len(sets))
+    for result in refine_many(vectors, sets, distance=key.distance, **_ULR):
+        before.append(int((result.unrefined == documents.truth).sum()))
+        after.append(int((result.predictions == documents.truth).sum()))
+        resources.on_part(len(before), len(sets))
     best = {"best": _percent(max(before) / documents.rows)}
-    return _over_cases(np.array(before), np.array(after), documents.rows, best)
+    return _over_cases(before, after, documents.rows, best)
 
 
-def _from_random_starts(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    draw = np.random.default_rng(materials.setting.seed)
-    seeds = draw.integers(2**31, size=PROTOCOL.random_starts).tolist()
+def _random_starts(resources: Resources, key: CellKey) -> Measured:
+    documents, vectors = _test_vectors(resources, key)
+    rng = np.random.default_rng(resources.settings.random_state)
+    seeds = rng.integers(2**31, size=PROTOCOL.random_starts).tolist()
     before: list[int] = []
     after: list[int] = []
     for seed in seeds:
         result = refine(
             vectors,
             len(documents.labels),
-            distance=place.distance,
+            distance=key.distance,
             start="random",
-            seed=seed,
+            random_state=seed,
             **_ULR,
         )
-        for clusters, right in ((result.unrefined, before), (result.predictions, after)):
+        for clusters, correct in ((result.unrefined, before), (result.predictions, after)):
             share = one_to_one_accuracy(documents.truth, clusters)
-            right.append(round(share * documents.rows))
-        materials.on_part(len(before), len(seeds))
-    return _over_cases(np.array(before), np.array(after), documents.rows)
+            correct.append(round(share * documents.rows))
+        resources.on_part(len(before), len(seeds))
+    return _over_cases(before, after, documents.rows, {})
 
 
-def _over_cases(
-    before: NDArray[np.intp],
-    after: NDArray[np.intp],
-    rows: int,
-    more: Mapping[str, float] | None = None,
-) -> Outcome:
-    """Means over cases, of which each is a number of documents that are right."""
-    return Outcome(
+def _over_cases(before: list[int], after: list[int], rows: int, more: dict[str, float]) -> Measured:
+    """Means over cases, each of which is a number of correct documents."""
+    return Measured(
         {
-            "baseline": _percent(float(before.mean()) / rows),
-            "ulr": _percent(float(after.mean()) / rows),
-            **(more or {}),
+            "baseline": _percent(float(np.mean(before)) / rows),
+            "ulr": _percent(float(np.mean(after)) / rows),
+            **more,
         },
-        (int((after > before).sum()), len(before)),
-        tuple(before.tolist()),
-        tuple(after.tolist()),
+        (sum(a > b for a, b in zip(after, before, strict=True)), len(before)),
+        tuple(before),
+        tuple(after),
     )
 
 
-def _with_examples(materials: Materials, place: Place) -> Outcome:
-    """Algorithm 3: some documents of the training set stay with their label."""
-    documents, vectors = _test(materials, place)
-    training = materials.documents(place.dataset, "train")
-    drawn = labelled_examples(training, PROTOCOL.labelled_examples, materials.setting.seed)
-    texts = [training.texts[index] for index in drawn]
-    key = f"{materials.setting.seed} of {training.fingerprint}"
-    examples = materials.vectors(place.encoder, texts, key)
+def _known_examples(resources: Resources, key: CellKey) -> Measured:
+    """Algorithm 3: documents of the training set with known labels."""
+    documents, vectors = _test_vectors(resources, key)
+    training, seed = resources.documents(key.dataset, "train"), resources.settings.random_state
+    drawn = labelled_examples(training, PROTOCOL.labelled_examples, seed)
+    texts = [training.texts[row] for row in drawn]
+    examples = resources.vectors(key.encoder, texts, f"{seed} of {training.fingerprint}")
     unknown = np.full(documents.rows, -1, dtype=np.intp)
     result = refine(
         np.concatenate([vectors, examples]),
-        _anchors(materials, place),
-        distance=place.distance,
+        _anchors(resources, key),
+        distance=key.distance,
         known=np.concatenate([unknown, training.truth[drawn]]),
         **_ULR,
     )
     return _before_and_after(documents.truth, result)
 
 
-def _with_categories(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    extra = [name for name in AUGMENTED_CATEGORIES if name not in names_of(place)]
-    result = refine(
-        vectors,
-        _anchors(materials, place),
-        distance=place.distance,
-        extra_labels=materials.phrases(place.encoder, extra).of(extra),
-        **_ULR,
-    )
-    return _before_and_after(documents.truth, result)
+def _augmented_categories(resources: Resources, key: CellKey) -> Measured:
+    extra = [name for name in AUGMENTED_CATEGORIES if name not in names_of(key)]
+    anchors = resources.phrases(key.encoder, extra).of(extra)
+    return _paper(resources, key, extra_anchors=anchors)
 
 
-def _with_texts(materials: Materials, place: Place) -> Outcome:
-    documents, vectors = _test(materials, place)
-    extra = _unlabelled(materials, place)
-    result = refine(
-        vectors,
-        _anchors(materials, place),
-        distance=place.distance,
-        extra_documents=materials.vectors(place.encoder, extra.texts, extra.fingerprint),
-        **_ULR,
-    )
-    return _before_and_after(documents.truth, result)
+def _augmented_text(resources: Resources, key: CellKey) -> Measured:
+    extra = _unlabelled(resources, key)
+    vectors = resources.vectors(key.encoder, extra.texts, extra.fingerprint)
+    return _paper(resources, key, extra_documents=vectors)
 
 
-def _unlabelled(materials: Materials, place: Place) -> Documents:
-    most = min(PROTOCOL.augmented_texts, materials.setting.extra_texts)
-    return materials.documents(place.dataset, "unlabelled", most)
+def _unlabelled(resources: Resources, key: CellKey) -> Documents:
+    most = min(PROTOCOL.augmented_texts, resources.settings.extra_texts)
+    return resources.documents(key.dataset, "unlabelled", most)
 
 
-def _distinct(sets: Sequence[Names]) -> list[str]:
-    return list(dict.fromkeys(name for names in sets for name in names))
-
-
-def _examples_settings(materials: Materials, place: Place) -> dict[str, Any]:
-    training = materials.documents(place.dataset, "train")
+def _examples_settings(resources: Resources, key: CellKey) -> dict[str, Any]:
+    training = resources.documents(key.dataset, "train")
     return {"examples": PROTOCOL.labelled_examples, "training": training.fingerprint}
 
 
-def _texts_settings(materials: Materials, place: Place) -> dict[str, Any]:
-    extra = _unlabelled(materials, place)
+def _texts_settings(resources: Resources, key: CellKey) -> dict[str, Any]:
+    extra = _unlabelled(resources, key)
     return {"extra_texts": extra.rows, "extra": extra.fingerprint}
 
 
 MEASURES: dict[str, Measure] = {
-    "names": Measure(_by_names),
-    "mixture": Measure(_by_mixture),
-    "pairs": Measure(_by_pairs),
-    "ensemble": Measure(_by_ensemble),
+    "names": Measure(_paper),
+    "discriminant": Measure(_default, method="discriminant"),
+    "pairs": Measure(_pairs),
+    "ensemble": Measure(_ensemble),
     "sweep": Measure(_sweep),
-    "random starts": Measure(_from_random_starts, lambda *_: {"trials": PROTOCOL.random_starts}),
-    "pinned examples": Measure(_with_examples, _examples_settings, version=2),
-    FINE_TUNED: Measure(_with_examples, _examples_settings, version=2),
-    "augmented categories": Measure(_with_categories),
-    "augmented text": Measure(_with_texts, _texts_settings),
+    "random starts": Measure(_random_starts, lambda *_: {"trials": PROTOCOL.random_starts}),
+    "known examples": Measure(_known_examples, _examples_settings),
+    FINE_TUNED: Measure(_known_examples, _examples_settings),
+    "augmented categories": Measure(_augmented_categories),
+    "augmented text": Measure(_augmented_text, _texts_settings),
 }

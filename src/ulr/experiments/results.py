@@ -1,4 +1,4 @@
-"""Results as JSON lines: a line a cell, written when it is finished and never changed."""
+"""The results file: one JSON line per finished cell, which is never changed."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pathlib import Path
 from typing import IO, Any
 
 from ulr.errors import ExperimentError
-from ulr.experiments.plan import Place
+from ulr.experiments.plan import CellKey
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement, or why there is none.
+    """One measurement, or the reason why there is none.
 
     Attributes
     ----------
-    place
-        Where it belongs.
+    key
+        What was measured.
     identity
-        What else decides its figures: fingerprints of the encoder and the documents, the seed, the
-        version of the measurement and its settings. With the same, it is not measured again.
+        What else determines the figures: fingerprints of the encoder and the documents, the seed,
+        and the versions of the measurement and of the method. A cell with the same key and
+        identity is not measured again.
     about
-        What a reader should know: what the encoder is and whether it stands in for the paper's, how
-        much of the dataset the documents are.
+        Description of the encoder and the documents for the report.
     values
         Accuracies in percent, by name.
     improved
-        In how many cases refinement helped, and of how many, where there are several.
+        Number of cases in which refinement helped, and of all cases, where there are several.
     before, after
-        Of a sweep: documents that are right, for every set of names.
+        Of a sweep: number of correct documents for every set of names.
     not_run
         Why it was not measured; empty where it was.
     seconds
-        How long it took.
+        Duration of the measurement.
     """
 
-    place: Place
+    key: CellKey
     identity: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
@@ -49,49 +49,53 @@ class Cell:
     not_run: str = ""
     seconds: float = 0.0
 
-    def as_line(self) -> str:
-        """The cell in JSON, on one line, without what it has nothing of."""
+    def as_dict(self) -> dict[str, Any]:
+        """The cell for JSON, without empty fields."""
         content = asdict(self)
-        place = content.pop("place")
-        return json.dumps(place | {key: value for key, value in content.items() if value})
+        key: dict[str, Any] = content.pop("key")
+        return key | {name: value for name, value in content.items() if value}
+
+    def as_line(self) -> str:
+        """The cell as one line of JSON."""
+        return json.dumps(self.as_dict())
 
     @classmethod
     def of_line(cls, line: str) -> Cell:
-        """A cell of what `as_line` gave."""
+        """The cell of a line of `as_line`."""
         content = json.loads(line)
-        place = Place(*(content.pop(name) for name in Place.__dataclass_fields__))
+        key = CellKey(*(content.pop(name) for name in CellKey.__dataclass_fields__))
         for name in ("improved", "before", "after"):
             if name in content:
                 content[name] = tuple(content[name])
-        return cls(place, **content)
+        return cls(key, **content)
 
 
 class Results:
-    """The cells of a file, and where further ones are written.
+    """The cells of a results file, to which further ones are added.
 
-    A last line that a killed process did not finish is taken away; what other lines hold is kept.
-    Only one process at a time may have the file open.
+    An incomplete last line, of a killed process, is removed. The file is locked against other
+    processes.
 
     Parameters
     ----------
     path
-        The file, made where there is none.
+        The file, created if there is none.
 
     Raises
     ------
     ExperimentError
-        When a line other than the last is no cell, or another process has the file open.
+        When a line is not a cell, or another process has the file open.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._latest: dict[Place, Cell] = {}
-        self._finished: dict[str, Cell] = {}
+        self._latest: dict[CellKey, Cell] = {}
+        self._measured: dict[str, Cell] = {}
         self._file = path.open("ab+", buffering=0)
         try:
             _lock(self._file, path)
             for cell in _read(self._file, path):
-                self._take(cell)
+                self._store(cell)
         except BaseException:
             self._file.close()
             raise
@@ -104,37 +108,37 @@ class Results:
 
     @property
     def cells(self) -> list[Cell]:
-        """The latest cell of every place."""
+        """The latest cell of every key."""
         return list(self._latest.values())
 
-    def finished(self, place: Place, identity: Mapping[str, Any]) -> Cell | None:
-        """The cell of a place that was measured under the same identity, if there is one."""
-        return self._finished.get(_key(place, identity))
+    def find(self, key: CellKey, identity: Mapping[str, Any]) -> Cell | None:
+        """The measured cell with a key and identity, if there is one."""
+        return self._measured.get(_index(key, identity))
 
     def add(self, cell: Cell) -> None:
-        """Write a cell to the disk, unless it is what its place holds already.
+        """Write a cell, unless it equals the latest one of its key.
 
-        A reason not to run never takes the place of figures.
+        A reason why a cell was not run never replaces figures.
         """
-        latest = self._latest.get(cell.place)
+        latest = self._latest.get(cell.key)
         if latest == cell or (cell.not_run and latest is not None and not latest.not_run):
             return
         self._file.write(cell.as_line().encode() + b"\n")
         os.fsync(self._file.fileno())
-        self._take(cell)
+        self._store(cell)
 
-    def _take(self, cell: Cell) -> None:
-        self._latest[cell.place] = cell
+    def _store(self, cell: Cell) -> None:
+        self._latest[cell.key] = cell
         if not cell.not_run:
-            self._finished[_key(cell.place, cell.identity)] = cell
+            self._measured[_index(cell.key, cell.identity)] = cell
 
 
-def _key(place: Place, identity: Mapping[str, Any]) -> str:
-    return json.dumps([asdict(place), identity], sort_keys=True)
+def _index(key: CellKey, identity: Mapping[str, Any]) -> str:
+    return json.dumps([asdict(key), identity], sort_keys=True)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    """Keep other processes out until the file is closed, where the system can."""
+    """Lock the file until it is closed, where the system can."""
     try:
         import fcntl
     except ImportError:
@@ -149,13 +153,13 @@ def _lock(file: IO[bytes], path: Path) -> None:
 
 
 def _read(file: IO[bytes], path: Path) -> Iterable[Cell]:
-    """The cells of a file, after its torn end, if it has one, is taken away."""
+    """The cells of a file; an incomplete last line is removed."""
     file.seek(0)
     content = file.read()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        file.truncate(whole)
-    for number, line in enumerate(content[:whole].splitlines(), 1):
+    complete = content.rfind(b"\n") + 1
+    if complete < len(content):
+        file.truncate(complete)
+    for number, line in enumerate(content[:complete].splitlines(), 1):
         try:
             yield Cell.of_line(line.decode())
         except (ValueError, KeyError, TypeError, AttributeError):

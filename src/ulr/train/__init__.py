@@ -1,24 +1,25 @@
 """Fine-tuning of encoders on naturally annotated text; needs the extra ``ulr[train]``."""
 
-from ulr.train.estimate import estimate
-from ulr.train.fewshot import (
+from ulr.train.examples import (
     Examples,
+    base_settings,
     draw_examples,
     estimate_few_shot,
     few_shot,
     refine_with_examples,
 )
-from ulr.train.run import train
-from ulr.train.settings import Plan, Progress, Settings, TrainingReport
-from ulr.train.sources import Source, parse_source
+from ulr.train.run import estimate, train
+from ulr.train.settings import TrainingPlan, TrainingProgress, TrainingReport, TrainingSettings
+from ulr.train.sources import PairSource, parse_source
 
 __all__ = [
     "Examples",
-    "Plan",
-    "Progress",
-    "Settings",
-    "Source",
+    "PairSource",
+    "TrainingPlan",
+    "TrainingProgress",
     "TrainingReport",
+    "TrainingSettings",
+    "base_settings",
     "draw_examples",
     "estimate",
     "estimate_few_shot",

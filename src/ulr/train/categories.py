@@ -1,4 +1,4 @@
-"""The categories of all pairs: their words, how often each is true, and what is above each."""
+"""The categories of all sources: their words, their ancestors, and negative sampling."""
 
 from __future__ import annotations
 
@@ -8,43 +8,39 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-_JOINTS = re.compile(r"[_./\s]+")
+_SEPARATORS = re.compile(r"[_./\s]+")
 # Words run together: MensRights, TwoXChromosomes; not iPhone, and not WTF.
-_HUMPS = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_CAMEL_CASE = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 
 
 def category_words(name: str) -> str:
-    """The words of a category's name, as a label would be written.
+    """Split the name of a category into words, as a label would be written.
 
-    Underscores, dots and slashes become spaces, and words that are run together in one with
-    capitals are parted: ``Random_Acts_Of_Amazon``, ``comp.graphics``, ``MensRights``.
+    Underscores, dots and slashes become spaces, and camel case is split: ``Random_Acts_Of_Amazon``,
+    ``comp.graphics``, ``MensRights``.
     """
-    spaced = _JOINTS.sub(" ", name).strip()
-    return spaced if " " in name.strip() else _HUMPS.sub(" ", spaced)
+    spaced = _SEPARATORS.sub(" ", name).strip()
+    return spaced if " " in name.strip() else _CAMEL_CASE.sub(" ", spaced)
 
 
 class Categories:
-    """Every category met, numbered in the order of meeting.
+    """Categories, numbered in order of their first appearance.
 
-    Two names whose words differ in case alone are one category.
-
-    Parameters
-    ----------
-    as_words
-        Whether names go through `category_words`.
+    Names that differ only in case are one category. `as_words` splits names into words with
+    `category_words`.
     """
 
     def __init__(self, as_words: bool = True) -> None:
         self.words: list[str] = []
         self._as_words = as_words
         self._numbers: dict[str, int] = {}
-        self._above: dict[int, set[int]] = {}
+        self._ancestors: dict[int, set[int]] = {}
 
     def __len__(self) -> int:
         return len(self.words)
 
     def number(self, name: str) -> int:
-        """The number of a category, a new one where it has not been met."""
+        """The number of a category; a new one is added."""
         words = category_words(name) if self._as_words else " ".join(name.split())
         key = words.casefold()
         if key not in self._numbers:
@@ -53,25 +49,25 @@ class Categories:
         return self._numbers[key]
 
     def path(self, names: Iterable[str]) -> list[int]:
-        """The numbers of a category and its ancestors, from the root down; remembered as such."""
+        """The numbers of a path from the root down; its ancestors are remembered."""
         numbers = [self.number(name) for name in names]
-        for place, number in enumerate(numbers[1:], 1):
-            self._above.setdefault(number, set()).update(numbers[:place])
+        for depth, number in enumerate(numbers[1:], 1):
+            self._ancestors.setdefault(number, set()).update(numbers[:depth])
         return numbers
 
     def with_ancestors(self, numbers: Iterable[int]) -> set[int]:
-        """Some categories and all that is above them, on whatever row it was met."""
+        """Some categories and all of their ancestors, from any row."""
         found: set[int] = set()
         waiting = list(numbers)
         while waiting:
             number = waiting.pop()
             if number not in found:
                 found.add(number)
-                waiting.extend(self._above.get(number, ()))
+                waiting.extend(self._ancestors.get(number, ()))
         return found
 
 
-class Negatives:
+class NegativeSampler:
     """Draws categories that a text does not have.
 
     Parameters
@@ -79,34 +75,29 @@ class Negatives:
     pool
         (n_pool,) numbers of the categories to draw from.
     weights
-        (n_pool,) how often each is to be drawn; None for all alike.
+        (n_pool,) relative frequency of each; None for equal ones.
     """
 
     def __init__(self, pool: NDArray[np.int64], weights: NDArray[np.float64] | None = None) -> None:
         self._pool = pool
         self._weights = np.ones(len(pool)) if weights is None else weights
-        self._up_to = np.cumsum(self._weights)
+        self._cumulative = np.cumsum(self._weights)
 
-    def draw(self, rng: np.random.Generator, wanted: int, never: set[int]) -> list[int]:
-        """As many different categories as wanted, or as there are, and none of `never`."""
+    def draw(self, rng: np.random.Generator, wanted: int, excluded: set[int]) -> list[int]:
+        """Draw `wanted` different categories, or as many as there are, none of them excluded."""
         drawn: dict[int, None] = {}
-        if len(self._pool) > 4 * (wanted + len(never)):
-            # A few misses are cheaper than looking at the whole pool; a skewed one may miss more.
-            for place in np.searchsorted(
-                self._up_to, rng.random(8 * wanted) * self._up_to[-1], side="right"
-            ):
-                number = int(self._pool[place])
-                if number not in never and len(drawn) < wanted:
+        if len(self._pool) > 4 * (wanted + len(excluded)):
+            # A few rejected draws are cheaper than a pass over the whole pool.
+            draws = rng.random(8 * wanted) * self._cumulative[-1]
+            for index in np.searchsorted(self._cumulative, draws, side="right"):
+                number = int(self._pool[index])
+                if number not in excluded and len(drawn) < wanted:
                     drawn[number] = None
         if len(drawn) < wanted:
-            barred = never | drawn.keys()
-            free = np.array([number not in barred for number in self._pool], dtype=bool)
+            free = ~np.isin(self._pool, [*excluded, *drawn])
             more = min(wanted - len(drawn), int(free.sum()))
             if more:
-                chances = self._weights[free] / self._weights[free].sum()
-                drawn.update(
-                    dict.fromkeys(
-                        rng.choice(self._pool[free], more, replace=False, p=chances).tolist()
-                    )
-                )
+                p = self._weights[free] / self._weights[free].sum()
+                rest = rng.choice(self._pool[free], more, replace=False, p=p)
+                drawn.update(dict.fromkeys(rest.tolist()))
         return list(drawn)

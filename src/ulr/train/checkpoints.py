@@ -1,17 +1,18 @@
-"""Checkpoints of a run: safetensors and JSON, never a pickle; written whole or not at all."""
+"""Checkpoints (safetensors and JSON, no pickle) and the log of a run."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ulr.errors import TrainingError
-from ulr.files import whole_folder
+from ulr.files import atomic_folder
 
 if TYPE_CHECKING:
     import torch
@@ -23,24 +24,16 @@ _STATE = "state.json"
 def save_checkpoint(
     folder: Path, model: Any, state: dict[str, Any], optimizer: torch.optim.Optimizer | None = None
 ) -> None:
-    """Write the weights and a state; with an optimizer, also all that the next step depends on.
+    """Write weights and a JSON state atomically.
 
-    Parameters
-    ----------
-    folder
-        Takes the place of an older checkpoint of that name.
-    model
-        Whose weights are written.
-    state
-        Anything that JSON can hold.
-    optimizer
-        Its moments, and the states of the random numbers.
+    With an optimizer, its moments and the states of the random number generators are included, so
+    that the run can be resumed.
     """
     import torch
-    from safetensors.torch import save_file
+    from safetensors.torch import save_file, save_model
 
-    with room_on_disk(folder), whole_folder(folder) as partial:
-        save_file(_tensors(model), partial / _MODEL)
+    with write_errors(folder), atomic_folder(folder) as partial:
+        save_model(model, str(partial / _MODEL))
         if optimizer is not None:
             save_file(_moments(model, optimizer), partial / _OPTIMIZER)
             random = {"cpu": torch.get_rng_state()}
@@ -51,24 +44,25 @@ def save_checkpoint(
         (partial / _STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
 
 
-def load_weights(folder: Path, model: Any) -> None:
-    """Put a checkpoint's weights into the model."""
-    import torch
+def load_weights(folder: Path, model: Any) -> dict[str, Any]:
+    """Load the weights of a checkpoint into the model; returns the state."""
+    from safetensors.torch import load_model
 
-    kept = _read(folder / _MODEL)
-    with torch.no_grad():
-        for name, tensor in _tensors(model).items():
-            if name not in kept or kept[name].shape != tensor.shape:
-                raise TrainingError(f"{folder} is a checkpoint of another model: it lacks {name}.")
-            tensor.copy_(kept[name])
+    with read_errors(folder):
+        load_model(model, folder / _MODEL)
+        state: dict[str, Any] = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+    return state
 
 
 def load_checkpoint(folder: Path, model: Any, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Put everything back as it was, and give the state."""
+    """Restore weights, optimizer and random number generators; returns the state."""
     import torch
+    from safetensors.torch import load_file
 
-    load_weights(folder, model)
-    moments = _read(folder / _OPTIMIZER)
+    state = load_weights(folder, model)
+    with read_errors(folder):
+        moments = load_file(folder / _OPTIMIZER)
+        random = load_file(folder / _RANDOM)
     for name, parameter in model.named_parameters():
         own = {
             key: moments[f"{name}/{key}"].to(parameter.device if key != "step" else "cpu")
@@ -77,25 +71,15 @@ def load_checkpoint(folder: Path, model: Any, optimizer: torch.optim.Optimizer) 
         }
         if own:
             optimizer.state[parameter] = own
-    random = _read(folder / _RANDOM)
     torch.set_rng_state(random.pop("cpu"))
-    for device, state in random.items():
-        torch.cuda.set_rng_state(state, device)
-    return read_state(folder)
-
-
-def read_state(folder: Path) -> dict[str, Any]:
-    """The state of a checkpoint."""
-    try:
-        state: dict[str, Any] = json.loads((folder / _STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TrainingError(f"{folder} is not a whole checkpoint: {error}.") from error
+    for device, generator in random.items():
+        torch.cuda.set_rng_state(generator, device)
     return state
 
 
 @contextlib.contextmanager
-def room_on_disk(place: Path) -> Iterator[None]:
-    """Say so in one sentence where something cannot be written, most often for want of space."""
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn errors of writing, such as a full disk, into one sentence."""
     from safetensors import SafetensorError
 
     try:
@@ -104,26 +88,30 @@ def room_on_disk(place: Path) -> Iterator[None]:
         full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
         why = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
         raise TrainingError(
-            f"{place} cannot be written: {why}. What was written before is whole; make room, "
-            "then go on with --resume."
+            f"{path} cannot be written: {why}. The previous checkpoint is intact; free some space, "
+            "then continue with --resume."
         ) from error
 
 
-def refuse_little_room(folder: Path, megabytes: float) -> None:
-    """Say so before the work begins if the disk has no room for the checkpoints."""
+@contextlib.contextmanager
+def read_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of reading a damaged checkpoint into one sentence."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise TrainingError(f"{folder} is not a complete checkpoint: {reason}.") from error
+
+
+def check_disk_space(folder: Path, megabytes: float) -> None:
+    """Refuse a disk without space for the checkpoints."""
     free = shutil.disk_usage(folder).free / 1e6
     if free < megabytes:
         raise TrainingError(
             f"checkpoints need {megabytes:,.0f} MB in {folder}, where {free:,.0f} MB are free."
         )
-
-
-def _tensors(model: Any) -> dict[str, torch.Tensor]:
-    """Weights by name, tied ones once, with the buffers that are part of the model."""
-    kept = model.state_dict()
-    buffers = {name: each for name, each in model.named_buffers() if name in kept}
-    named = dict(model.named_parameters()) | buffers
-    return {name: tensor.detach().contiguous() for name, tensor in named.items()}
 
 
 def _moments(model: Any, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
@@ -134,11 +122,40 @@ def _moments(model: Any, optimizer: torch.optim.Optimizer) -> dict[str, torch.Te
     }
 
 
-def _read(file: Path) -> dict[str, torch.Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+class TrainingLog:
+    """A file with one JSON line per step and per validation.
 
-    try:
-        return dict(load_file(file))
-    except (OSError, SafetensorError) as error:
-        raise TrainingError(f"{file.parent} is not a whole checkpoint: {error}.") from error
+    It can be truncated to its size at a checkpoint.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> TrainingLog:
+        with write_errors(self._path):
+            self._file = self._path.open("ab")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, **values: Any) -> None:
+        """Write one line and flush it."""
+        with write_errors(self._path):
+            self._file.write(json.dumps(values).encode() + b"\n")
+            self._file.flush()
+
+    def size(self) -> int:
+        """Size in bytes, after a sync to disk."""
+        with write_errors(self._path):
+            os.fsync(self._file.fileno())
+        return self._path.stat().st_size
+
+    def truncate(self, size: int) -> None:
+        """Remove what was written after the log had that size."""
+        self._file.truncate(size)
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The lines of a log."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,7 +1,8 @@
-"""Instances out of many sources: mixed by shares, in an order that a seed decides, on disk.
+"""Training instances from several sources, mixed by share, and their batches.
 
-Texts are kept in a scratch file and read when they are needed; in memory are eight bytes for the
-place of each text, eight for its document, and the names of the categories.
+The order and every draw depend only on the random state, the source and the text, so that any step
+can be repeated without those before it. Texts are kept in a temporary file; memory holds 16 bytes
+per text and the names of the categories.
 """
 
 from __future__ import annotations
@@ -9,49 +10,51 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import TrainingError
-from ulr.files import scratch_file
-from ulr.train.categories import Categories, Negatives
-from ulr.train.sources import Malformed, Source, read_rows
+from ulr.train.categories import Categories, NegativeSampler
+from ulr.train.sources import MalformedRows, PairSource, read_rows
 
 _VALIDATION_ROUND = 2**31
 _MOST_HELD_OUT = 0.1
+_WINDOW = 50
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A text with its categories, of which the first is true and the others are false."""
+    """A text with categories, of which the first is true and the others are false."""
 
     text: str
     categories: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class SourceFigures:
-    """What was found in a source.
+class SourceSummary:
+    """Content of a source.
 
     Attributes
     ----------
     files
         Names of its files.
     texts, held_out
-        Texts to train on (passages where texts are split), and those kept for validation.
+        Number of texts (or passages) to train on, and of those held out for validation.
     categories
-        Different true ones.
+        Number of different true categories.
     share
         Share of the instances.
     malformed, named
-        Rows that could not be used, and the first few of them.
+        Number of malformed rows, and descriptions of the first few.
     negatives
-        Where its false categories come from.
+        How false categories are drawn.
     """
 
     files: tuple[str, ...]
@@ -64,240 +67,202 @@ class SourceFigures:
     negatives: str
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The texts of a source: where they are in the scratch file, and what can be drawn there."""
-
-    source: Source
-    malformed: Malformed
-    offsets: NDArray[np.int64]
-    training: NDArray[np.int64]
-    held_out: NDArray[np.int64]
-    true: NDArray[np.int64]
-    negatives: Negatives
-
-
 class Instances:
-    """Instances by their place in the order of a run.
+    """Instances of a training run, by their position in its order.
 
     Parameters
     ----------
     sources
-        Where texts come from.
+        Sources of the texts.
     scratch
-        A file to keep them in.
-    seed
-        Decides the order and every draw.
+        A file to keep the texts in.
+    random_state
+        Seed of the order and of every draw.
     n_negatives
-        False categories a text; fewer where there are not as many.
+        False categories per text; fewer where there are not as many.
     n_held_out
-        Texts kept for validation, at most a tenth.
+        Texts held out for validation, at most a tenth.
     as_words
-        Whether the names of categories go through `category_words`.
+        Whether names of categories are split into words.
 
     Attributes
     ----------
-    figures
-        What was found in each source.
+    summaries
+        Content of each source.
     shares
-        Of each source, adding up to one.
+        Share of each source, with a sum of one.
     digest
-        Tells these texts and categories from others.
+        Hash of the texts and categories.
     """
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[PairSource],
         scratch: IO[bytes],
         *,
-        seed: int = 1,
+        random_state: int = 1,
         n_negatives: int = 7,
         n_held_out: int = 1000,
         as_words: bool = True,
     ) -> None:
         if not sources:
-            raise TrainingError("there are no pairs to train on; give at least one source.")
-        if n_negatives < 1:
-            raise TrainingError(f"n_negatives must be at least 1; got {n_negatives}.")
+            raise TrainingError("at least one source of pairs is needed; got none.")
         self.categories = Categories(as_words)
-        self.seed = seed
+        self.random_state = random_state
         self._n_negatives = n_negatives
         self._scratch = scratch
         self._permutations: dict[int, tuple[int, NDArray[np.int64]]] = {}
-        read = [_Reading(source, self.categories, scratch) for source in sources]
-        self.shares = _shares([each.source for each in read], [len(each.offsets) for each in read])
-        self.digest = " ".join(each.digest for each in read)
-        self._kept = [
-            each.kept(_at_least_one(n_held_out * share) if n_held_out else 0, seed)
-            for each, share in zip(read, self.shares, strict=True)
-        ]
-        self._everywhere = Negatives(np.arange(len(self.categories)))
+        self._texts = [_SourceTexts(source, self.categories, scratch) for source in sources]
+        scratch.flush()
         if len(self.categories) < 2:
             raise TrainingError(
                 f"training needs at least two categories; the pairs have {len(self.categories)}."
             )
-        scratch.flush()
-        self.figures = tuple(map(self._figures, self._kept, self.shares))
+        self.shares = _shares(sources, [len(each.offsets) for each in self._texts])
+        for texts, share in zip(self._texts, self.shares, strict=True):
+            texts.split(max(1, round(n_held_out * share)) if n_held_out else 0, random_state)
+        self.digest = " ".join(each.digest for each in self._texts)
+        self._all_categories = NegativeSampler(np.arange(len(self.categories)))
+        self.summaries = tuple(
+            texts.summary(share) for texts, share in zip(self._texts, self.shares, strict=True)
+        )
 
     @cached_property
     def natural_length(self) -> int:
-        """Most instances, mixed by the shares, that use no text twice."""
-        each = zip(self._kept, self.shares, strict=True)
-        return max(1, int(min(len(kept.training) / share for kept, share in each)))
+        """The largest number of instances, mixed by share, that uses no text twice."""
+        pairs = zip(self._texts, self.shares, strict=True)
+        return max(1, int(min(len(texts.training) / share for texts, share in pairs)))
 
-    @cached_property
+    @property
     def n_held_out(self) -> int:
-        """Texts kept for validation."""
-        return sum(len(kept.held_out) for kept in self._kept)
+        """Number of texts held out for validation."""
+        return sum(len(texts.held_out) for texts in self._texts)
 
     def order(self, n_instances: int) -> NDArray[np.int64]:
-        """The source and the turn of each instance of a run, (n_instances, 2), by the shares."""
+        """Source of each instance and its position in that source's order, (n_instances, 2)."""
         exact = np.array(self.shares) * n_instances
         counts = exact.astype(np.int64)
-        for place in np.argsort(counts - exact, kind="stable")[: n_instances - counts.sum()]:
-            counts[place] += 1
-        of_source = np.repeat(np.arange(len(counts)), counts)
-        np.random.default_rng((self.seed, 0)).shuffle(of_source)
-        turn = np.empty(n_instances, dtype=np.int64)
-        for number in range(len(counts)):
-            turn[of_source == number] = np.arange(counts[number])
-        return np.stack([of_source, turn], axis=1)
+        for source in np.argsort(counts - exact, kind="stable")[: n_instances - counts.sum()]:
+            counts[source] += 1
+        sources = np.repeat(np.arange(len(counts)), counts)
+        np.random.default_rng((self.random_state, 0)).shuffle(sources)
+        positions = np.empty(n_instances, dtype=np.int64)
+        for source, count in enumerate(counts):
+            positions[sources == source] = np.arange(count)
+        return np.stack([sources, positions], axis=1)
 
     def take(self, order: NDArray[np.int64]) -> list[Instance]:
         """The instances of some rows of `order`."""
         taken = []
-        for number, turn in order.tolist():
-            training = self._kept[number].training
-            round_, place = divmod(turn, len(training))
-            row = int(training[self._permutation(number, round_)[place]])
-            taken.append(self._instance(number, row, round_))
+        for source, position in order.tolist():
+            training = self._texts[source].training
+            round_, index = divmod(position, len(training))
+            row = int(training[self._permutation(source, round_)[index]])
+            taken.append(self._instance(source, row, round_))
         return taken
 
     def held_out(self) -> list[Instance]:
-        """The instances kept for validation, always the same."""
+        """The instances held out for validation."""
         return [
-            self._instance(number, row, _VALIDATION_ROUND)
-            for number, kept in enumerate(self._kept)
-            for row in kept.held_out.tolist()
+            self._instance(source, row, _VALIDATION_ROUND)
+            for source, texts in enumerate(self._texts)
+            for row in texts.held_out.tolist()
         ]
 
-    def _permutation(self, number: int, round_: int) -> NDArray[np.int64]:
-        """The order of a source's texts in one of its rounds; the last one asked for is kept."""
-        if self._permutations.get(number, (-1,))[0] != round_:
-            n_texts = len(self._kept[number].training)
-            drawn = np.random.default_rng((self.seed, 1, number, round_)).permutation(n_texts)
-            self._permutations[number] = (round_, drawn)
-        return self._permutations[number][1]
+    def _permutation(self, source: int, round_: int) -> NDArray[np.int64]:
+        """Order of the texts of a source in one of its rounds; the last one is cached."""
+        if self._permutations.get(source, (-1,))[0] != round_:
+            rng = np.random.default_rng((self.random_state, 1, source, round_))
+            self._permutations[source] = (
+                round_,
+                rng.permutation(len(self._texts[source].training)),
+            )
+        return self._permutations[source][1]
 
-    def _instance(self, number: int, row: int, round_: int) -> Instance:
-        """The draw of one text: which of its categories, and beside which false ones."""
-        kept = self._kept[number]
-        rng = np.random.default_rng((self.seed, 2, number, round_, row))
-        self._scratch.seek(int(kept.offsets[row]))
+    def _instance(self, source: int, row: int, round_: int) -> Instance:
+        """Draw the categories of one text."""
+        texts = self._texts[source]
+        rng = np.random.default_rng((self.random_state, 2, source, round_, row))
+        self._scratch.seek(int(texts.offsets[row]))
         text, true, given = json.loads(self._scratch.readline())
-        never = self.categories.with_ancestors(true)
-        drawn = [each for each in dict.fromkeys(given) if each not in never]
-        drawn = drawn[: self._n_negatives] if kept.source.draws == "given" else []
-        for pool in (kept.negatives, self._everywhere):
+        excluded = self.categories.with_ancestors(true)
+        drawn: list[int] = []
+        if texts.source.negative_sampling == "given":
+            drawn = [each for each in dict.fromkeys(given) if each not in excluded]
+            drawn = drawn[: self._n_negatives]
+        for sampler in (texts.sampler, self._all_categories):
             wanted = self._n_negatives - len(drawn)
             if wanted:
-                drawn += pool.draw(rng, wanted, never | set(drawn))
+                drawn += sampler.draw(rng, wanted, excluded | set(drawn))
         numbers = [int(rng.choice(true)), *drawn]
         return Instance(text, tuple(self.categories.words[each] for each in numbers))
 
-    def _figures(self, kept: _Kept, share: float) -> SourceFigures:
-        return SourceFigures(
-            files=tuple(path.name for path in kept.source.files()),
-            texts=len(kept.training),
-            held_out=len(kept.held_out),
-            categories=len(kept.true),
-            share=share,
-            malformed=kept.malformed.count,
-            named=tuple(kept.malformed.named),
-            negatives=kept.source.draws,
-        )
-
 
 @contextlib.contextmanager
-def open_instances(
-    sources: Sequence[Source],
-    *,
-    seed: int = 1,
-    n_negatives: int = 7,
-    n_held_out: int = 1000,
-    as_words: bool = True,
-) -> Iterator[Instances]:
-    """`Instances` of some sources, whose scratch file goes when the block ends."""
-    with scratch_file() as (scratch, _):
-        yield Instances(
-            sources,
-            scratch,
-            seed=seed,
-            n_negatives=n_negatives,
-            n_held_out=n_held_out,
-            as_words=as_words,
-        )
+def open_instances(sources: Sequence[PairSource], **options: Any) -> Iterator[Instances]:
+    """`Instances` whose temporary file is deleted when the block ends."""
+    with tempfile.TemporaryFile() as scratch:
+        yield Instances(sources, scratch, **options)
 
 
-class _Reading:
-    """One pass over a source: its texts go to the scratch file, their places stay here."""
+class _SourceTexts:
+    """Texts of one source: written to the scratch file, then split into training and held out."""
 
-    def __init__(self, source: Source, categories: Categories, scratch: IO[bytes]) -> None:
+    def __init__(self, source: PairSource, categories: Categories, scratch: IO[bytes]) -> None:
         self.source = source
-        self._malformed = Malformed()
-        self._counts: dict[int, int] = {}
-        places, documents, digest = [], [], hashlib.blake2b(digest_size=16)
+        self._malformed = MalformedRows()
+        self._counts: Counter[int] = Counter()
+        offsets, documents, digest = [], [], hashlib.blake2b(digest_size=16)
         for row in read_rows(source, self._malformed):
             true = list(dict.fromkeys(n for path in row.paths for n in categories.path(path)))
-            for number in true:
-                self._counts[number] = self._counts.get(number, 0) + 1
+            self._counts.update(true)
             false = [categories.number(name) for name in row.false]
-            places.append(scratch.tell())
-            documents.append(_hash(row.document))
+            offsets.append(scratch.tell())
+            documents.append(hashlib.blake2b(row.document.encode(), digest_size=8).digest())
             line = json.dumps([row.text, true, false]).encode() + b"\n"
             digest.update(line)
             scratch.write(line)
-        if not places:
+        if not offsets:
             first = f"; the first row: {self._malformed.named[0]}" if self._malformed.named else ""
             raise TrainingError(f"{', '.join(source.paths)} has no row to train on{first}.")
         self.digest = digest.hexdigest()
-        self.offsets = np.array(places, dtype=np.int64)
-        self._documents = np.array(documents, dtype=np.uint64)
-
-    def kept(self, n_held_out: int, seed: int) -> _Kept:
-        """The texts, those of some documents held out, whichever the seed decides."""
-        n_held_out = min(n_held_out, int(_MOST_HELD_OUT * len(self.offsets)))
-        salt = np.random.default_rng((seed, 3)).integers(2**63, dtype=np.uint64)
-        drawn = (self._documents ^ salt) * np.uint64(0x9E3779B97F4A7C15)
-        out = np.zeros(len(drawn), dtype=bool)
-        if n_held_out:
-            out = drawn <= np.partition(drawn, n_held_out - 1)[n_held_out - 1]
-        if out.all():
-            out[:] = False
+        self.offsets = np.array(offsets, dtype=np.int64)
+        self._documents = np.frombuffer(b"".join(documents), dtype=">u8").astype(np.uint64)
         pool = np.array(list(self._counts), dtype=np.int64)
         weights = np.array(list(self._counts.values()), dtype=np.float64)
-        alike = self.source.draws == "uniform"
-        return _Kept(
-            self.source,
-            self._malformed,
-            self.offsets,
-            np.flatnonzero(~out),
-            np.flatnonzero(out)[: max(1, n_held_out)],
-            pool,
-            Negatives(pool, None if alike else weights),
+        uniform = source.negative_sampling == "uniform"
+        self.sampler = NegativeSampler(pool, None if uniform else weights)
+        self.training = np.arange(len(offsets))
+        self.held_out = self.training[:0]
+
+    def split(self, n_held_out: int, random_state: int) -> None:
+        """Hold out the texts of some documents, chosen by hash."""
+        n_held_out = min(n_held_out, int(_MOST_HELD_OUT * len(self.offsets)))
+        if not n_held_out:
+            return
+        salt = np.random.default_rng((random_state, 3)).integers(2**63, dtype=np.uint64)
+        hashes = (self._documents ^ salt) * np.uint64(0x9E3779B97F4A7C15)
+        out = hashes <= np.partition(hashes, n_held_out - 1)[n_held_out - 1]
+        if not out.all():
+            self.training = np.flatnonzero(~out)
+            self.held_out = np.flatnonzero(out)[:n_held_out]
+
+    def summary(self, share: float) -> SourceSummary:
+        """Content of the source."""
+        return SourceSummary(
+            files=tuple(path.name for path in self.source.files()),
+            texts=len(self.training),
+            held_out=len(self.held_out),
+            categories=len(self._counts),
+            share=share,
+            malformed=self._malformed.count,
+            named=tuple(self._malformed.named),
+            negatives=self.source.negative_sampling,
         )
 
 
-def _hash(document: str) -> int:
-    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest())
-
-
-def _at_least_one(number: float) -> int:
-    return max(1, round(number))
-
-
-def _shares(sources: Sequence[Source], n_rows: Sequence[int]) -> list[float]:
-    """The shares of the sources: those stated, all or none, or else by their rows."""
+def _shares(sources: Sequence[PairSource], n_rows: Sequence[int]) -> list[float]:
+    """Shares of the sources: the stated ones, or in proportion to the rows."""
     stated = [source.share for source in sources if source.share is not None]
     if stated and len(stated) != len(sources):
         raise TrainingError(
@@ -306,3 +271,76 @@ def _shares(sources: Sequence[Source], n_rows: Sequence[int]) -> list[float]:
         )
     weights = stated or [float(n) for n in n_rows]
     return [weight / sum(weights) for weight in weights]
+
+
+@dataclass(frozen=True)
+class TrainingBatch:
+    """Texts of one step with their categories.
+
+    Attributes
+    ----------
+    texts
+        The texts.
+    categories
+        The different categories of the batch.
+    indices
+        (n_texts, n_categories_per_text) indices into `categories`, the true one first.
+    mask
+        (n_texts, n_categories_per_text) False for padding.
+    """
+
+    texts: list[str]
+    categories: list[str]
+    indices: NDArray[np.int64]
+    mask: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, instances: Sequence[Instance]) -> TrainingBatch:
+        """Collate instances."""
+        width = max(2, *(len(each.categories) for each in instances))
+        numbers: dict[str, int] = {}
+        indices = np.zeros((len(instances), width), dtype=np.int64)
+        mask = np.zeros((len(instances), width), dtype=bool)
+        for row, each in enumerate(instances):
+            found = [numbers.setdefault(category, len(numbers)) for category in each.categories]
+            indices[row, : len(found)] = found
+            mask[row, : len(found)] = True
+        return cls([each.text for each in instances], list(numbers), indices, mask)
+
+
+class Batches:
+    """Batches of a run, by step.
+
+    The instances of `window` batches at a time are sorted by length and cut into batches, whose
+    order is then shuffled, so that batches need little padding.
+    """
+
+    def __init__(
+        self, instances: Instances, n_instances: int, size: int = 32, window: int = _WINDOW
+    ) -> None:
+        self._instances = instances
+        self._order = instances.order(n_instances)
+        self._size, self._window = size, window
+
+    def __len__(self) -> int:
+        return -(-len(self._order) // self._size)
+
+    def __iter__(self) -> Iterator[list[Instance]]:
+        return self.from_step(0)
+
+    def from_step(self, step: int) -> Iterator[list[Instance]]:
+        """The batches from a step on."""
+        first, skipped = divmod(step, self._window)
+        for number in range(first, -(-len(self) // self._window)):
+            batches = self.sorted_window(number)
+            rng = np.random.default_rng((self._instances.random_state, 4, number))
+            for index in rng.permutation(len(batches))[skipped:]:
+                yield batches[index]
+            skipped = 0
+
+    def sorted_window(self, number: int) -> list[list[Instance]]:
+        """The batches of a window, from short to long texts."""
+        span = self._window * self._size
+        taken = self._instances.take(self._order[number * span : (number + 1) * span])
+        taken.sort(key=lambda each: len(each.text))
+        return [taken[start : start + self._size] for start in range(0, len(taken), self._size)]

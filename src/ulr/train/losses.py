@@ -1,4 +1,4 @@
-"""What training minimises. Of the categories of each text the first is true, the others false."""
+"""Training losses. The first category of each text is true, the others are false."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ def squared_l2(texts: torch.Tensor, categories: torch.Tensor) -> torch.Tensor:
     return (categories - texts.unsqueeze(1)).square().sum(dim=2)
 
 
-def binary_cross_entropy(scores: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-    """Mean of -log σ(x) for the true category and -log(1 - σ(x)) for the false ones.
+def binary_cross_entropy(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean of -log σ(x) for true categories and -log(1 - σ(x)) for false ones.
 
     Parameters
     ----------
     scores
-        (n_texts, n_categories) x, higher where a category fits better.
-    real
-        (n_texts, n_categories) which of them count; the rest is padding.
+        (n_texts, n_categories) x, higher for a better match.
+    mask
+        (n_texts, n_categories) False for padding.
     """
     from torch.nn.functional import softplus
 
     signed = scores.clone()
     signed[:, 0] = -signed[:, 0]
-    return softplus(signed)[real].mean()
+    return softplus(signed)[mask].mean()
 
 
 def contrastive_hinge(
-    distances: torch.Tensor, real: torch.Tensor, margin: float = MARGIN
+    distances: torch.Tensor, mask: torch.Tensor, margin: float = MARGIN
 ) -> torch.Tensor:
-    """Mean of max(x_p + γ - x_n, 0) over each text's true category p and every false one n.
+    """Mean of max(x_p + γ - x_n, 0) over the true category p and each false category n.
 
     Parameters
     ----------
     distances
-        (n_texts, n_categories) x, lower where a category fits better.
-    real
-        (n_texts, n_categories) which of them count; the rest is padding.
+        (n_texts, n_categories) x, lower for a better match.
+    mask
+        (n_texts, n_categories) False for padding.
     margin
         γ.
     """
-    over = (distances[:, :1] + margin - distances[:, 1:]).clamp_min(0)
-    # A batch may, if hardly ever, have no false category at all: nothing to learn from.
-    return (over * real[:, 1:]).sum() / real[:, 1:].sum().clamp_min(1)
+    hinge = (distances[:, :1] + margin - distances[:, 1:]).clamp_min(0)
+    # A batch without any false category has a loss of 0.
+    return (hinge * mask[:, 1:]).sum() / mask[:, 1:].sum().clamp_min(1)
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A dual encoder's way to compare and to learn.
+    """How a dual encoder compares and learns.
 
     Attributes
     ----------
     compare
-        Texts and categories to (n_texts, n_categories) figures.
+        Compares texts with their categories, (n_texts, n_categories).
     loss
-        What is minimised, of those figures and of which of them are real.
-    higher_fits
-        Whether a higher figure is a better fit.
+        The loss of these values and their mask.
+    higher_is_better
+        Whether a higher value is a better match.
     distance
-        The distance that classification with it goes by.
+        The distance to classify with.
     """
 
     compare: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     loss: Callable[..., torch.Tensor]
-    higher_fits: bool
+    higher_is_better: bool
     distance: str
 
 
@@ -84,3 +84,4 @@ OBJECTIVES = {
     "dot": Objective(dot_product, binary_cross_entropy, True, "cosine"),
     "l2": Objective(squared_l2, contrastive_hinge, False, "l2"),
 }
+DUAL_OBJECTIVES, SINGLE = tuple(OBJECTIVES), "single"

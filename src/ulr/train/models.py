@@ -1,179 +1,112 @@
-"""The models that learn: the dual encoder and the single one, as transformers has them.
+"""The models that are trained: the dual and the single encoder, on transformers.
 
-They are what `hf:` and `cross:` load once they are saved; how they are trained is left to others.
+Saved folders load with the encoders ``hf:`` and ``cross:``.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tokenizers import Encoding
 
-from ulr.encoders.lengths import alike_in_length
-from ulr.encoders.pretrained import choose_device, find_model, quiet, require_torch, unusable
-from ulr.encoders.tokens import whole_characters
-from ulr.encoders.transformer import mean_of_tokens
-from ulr.errors import TrainingError
-from ulr.files import sha256
-from ulr.train.batches import Batch
+from ulr.encoders.batching import batches_by_length
+from ulr.encoders.pretrained import DUAL, SINGLE, Pretrained, find_model, require_torch
+from ulr.encoders.tokenization import replace_surrogates
+from ulr.encoders.transformer import mean_pooling
+from ulr.train.instances import TrainingBatch
 from ulr.train.losses import MARGIN, OBJECTIVES, binary_cross_entropy
 
 if TYPE_CHECKING:
     import torch
 
-_TOKENS = {"cpu": 512, "cuda": 65536, "mps": 16384}
-_HEADS = ("pooler.", "classifier", "score", "pre_")
-DUAL, SINGLE = tuple(OBJECTIVES), "single"
+_BATCH_TOKENS = {"cpu": 512, "cuda": 65536, "mps": 16384}
 
 
-class Learner(Protocol):
-    """A model in training."""
-
-    model: Any
-    device: torch.device
-    base_sha256: str
-
-    def figures(self, batch: Batch) -> torch.Tensor:
-        """How each text and its categories compare, (n_texts, n_categories)."""
-        ...
-
-    def loss(self, figures: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        """What is minimised."""
-        ...
-
-    def fits(self, figures: torch.Tensor) -> torch.Tensor:
-        """The figures turned so that higher is better."""
-        ...
-
-    def save(self, folder: Path) -> None:
-        """Write the model and its tokenizer as transformers does."""
-        ...
-
-
-class _Pretrained:
-    """A model out of safetensors with its tokenizer, whose batches are padded to their longest."""
-
-    def __init__(
-        self, base: str | Path, head: str, max_tokens: int, device: str | None, seed: int
-    ) -> None:
-        require_torch()
-        import torch
-        import transformers
-
-        folder = find_model(base)
-        weights = sorted(folder.glob("model*.safetensors"))
-        if not weights:
-            raise TrainingError(f"{base} has no model.safetensors; only such weights are read.")
-        self.base_sha256 = " ".join(map(sha256, weights))
-        self.device = choose_device(device)
-        more: dict[str, Any] = {"num_labels": 1} if head != "AutoModel" else {}
-        with quiet(), unusable(f"{base} cannot be loaded"), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)  # for a head that the base does not have
-            self._tokens = transformers.AutoTokenizer.from_pretrained(
-                folder, trust_remote_code=False
-            )
-            self.model, info = getattr(transformers, head).from_pretrained(
-                folder,
-                dtype=torch.float32,
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-                **more,
-            )
-        self._refuse_missing(str(base), head, info)
-        self.model.to(self.device)
-        self._fast = self._tokens.backend_tokenizer
-        self._fast.no_padding()
-        self._pad = self._tokens.pad_token_id or 0
-        self._types = "token_type_ids" in self._tokens.model_input_names
-        self.max_tokens = max_tokens
-        self._try_longest(str(base))
-
-    def _refuse_missing(self, base: str, head: str, info: Any) -> None:
-        """Leave out an unused pooler; refuse a base of which anything but a new head is missing."""
-        new = ("pooler.",) if head == "AutoModel" else _HEADS
-        lacking = [key for key in info["missing_keys"] if not any(part in key for part in new)]
-        if lacking:
-            raise TrainingError(
-                f"{base} lacks weights of {type(self.model).__name__}, such as {min(lacking)}; "
-                "it was saved as another kind of model."
-            )
-        if head == "AutoModel" and info["missing_keys"]:
-            self.model.pooler = None
-
-    def _try_longest(self, base: str) -> None:
-        """Say so now if the model has no positions for so many tokens."""
-        import torch
-
-        self._fast.enable_truncation(self.max_tokens)
-        longest = self._fast.encode_batch_fast(["a " * self.max_tokens])
-        with unusable(f"{base} cannot read {self.max_tokens} tokens"), torch.inference_mode():
-            self.model(**self._inputs(longest))
-
-    def _each(self, texts: Sequence[Any], read: Callable[..., torch.Tensor]) -> torch.Tensor:
-        """What `read` makes of texts or pairs, those of like length padded and run together.
-
-        Names of categories are short but for a few; padded to the longest, most of a batch would
-        be padding.
-        """
-        import torch
-
-        encoded = self._fast.encode_batch_fast(list(texts))
-        groups = list(
-            alike_in_length([len(each.ids) for each in encoded], _TOKENS[self.device.type])
-        )
-        made = [read(self._inputs([encoded[place] for place in group])) for group in groups]
-        back = np.argsort(np.concatenate(groups), kind="stable")
-        return torch.cat(made)[torch.from_numpy(back).to(self.device)]
-
-    def _inputs(self, encoded: Sequence[Encoding]) -> dict[str, torch.Tensor]:
-        """Token numbers, (n_texts, n_tokens), as the model takes them."""
-        import torch
-
-        shape = len(encoded), max(len(each.ids) for each in encoded)
-        given = {
-            "input_ids": np.full(shape, self._pad, dtype=np.int64),
-            "attention_mask": np.zeros(shape, dtype=np.int64),
-        }
-        if self._types:
-            given["token_type_ids"] = np.zeros(shape, dtype=np.int64)
-        for row, each in enumerate(encoded):
-            end = len(each.ids)
-            given["input_ids"][row, :end] = each.ids
-            given["attention_mask"][row, :end] = 1
-            if self._types:
-                given["token_type_ids"][row, :end] = each.type_ids
-        return {name: torch.from_numpy(each).to(self.device) for name, each in given.items()}
-
-    def save(self, folder: Path) -> None:
-        """Write the model and its tokenizer as transformers does."""
-        self._fast.no_truncation()
-        with quiet():
-            self.model.save_pretrained(folder)
-            self._tokens.save_pretrained(folder)
-
-
-class DualEncoder(_Pretrained):
-    """Texts and categories through the same transformer, each once, their tokens averaged.
+class TrainableModel(ABC):
+    """A transformer with its tokenizer.
 
     Parameters
     ----------
     base
         A folder, or the name of a model on the Hugging Face hub.
+    head
+        The class of transformers that loads it.
+    max_tokens
+        Tokens that are read of a text.
+    device
+        ``cpu``, ``cuda``, ``cuda:N`` or ``mps``; None for the fastest one.
+    random_state
+        Seed of the weights of a new head.
+    """
+
+    def __init__(
+        self, base: str | Path, head: str, max_tokens: int, device: str | None, random_state: int
+    ) -> None:
+        require_torch()
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(random_state)
+            self._pretrained = Pretrained(
+                find_model(base),
+                str(base),
+                head=head,
+                new_outputs=1,
+                device=device,
+                precision="float32",
+            )
+        self.model, self.device = self._pretrained.model, self._pretrained.device
+        self.fingerprint = self._pretrained.fingerprint
+        self.max_tokens = self._pretrained.choose_max_tokens(max_tokens, pair=head == SINGLE)
+        self._tokenizer = self._pretrained.tokenizer
+
+    def _run(self, texts: Sequence[Any], read: Callable[..., torch.Tensor]) -> torch.Tensor:
+        """Apply `read` to texts or pairs, grouped by length.
+
+        Most names of categories are short; padded to the longest, most of a batch would be padding.
+        """
+        import torch
+
+        encoded = self._tokenizer.encode_batch_fast(list(texts))
+        lengths = [len(each.ids) for each in encoded]
+        groups = list(batches_by_length(lengths, _BATCH_TOKENS[self.device.type]))
+        outputs = [
+            read(self._pretrained.inputs([encoded[index] for index in group])) for group in groups
+        ]
+        inverse = np.argsort(np.concatenate(groups), kind="stable")
+        return torch.cat(outputs)[torch.from_numpy(inverse).to(self.device)]
+
+    @abstractmethod
+    def compare(self, batch: TrainingBatch) -> torch.Tensor:
+        """Scores or distances of each text and its categories, (n_texts, n_categories)."""
+
+    @abstractmethod
+    def loss(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The loss of the values of `compare`."""
+
+    def scores(self, values: torch.Tensor) -> torch.Tensor:
+        """The values of `compare`, negated if lower is better."""
+        return values
+
+    def save(self, folder: Path) -> None:
+        """Save the model and its tokenizer with transformers."""
+        self._pretrained.save(folder)
+
+
+class DualEncoder(TrainableModel):
+    """Encodes texts and categories with the same transformer and mean pooling.
+
+    Parameters
+    ----------
+    base, max_tokens, device, random_state
+        As for `TrainableModel`.
     objective
         One of `OBJECTIVES`.
-    max_tokens
-        Tokens of a text that are read.
-    device
-        ``cpu``, ``cuda``, ``cuda:N`` or ``mps``; None for the fastest there is.
     margin
         γ of the contrastive hinge loss.
-    seed
-        Nothing of a dual encoder is random at its start.
     """
 
     def __init__(
@@ -184,50 +117,48 @@ class DualEncoder(_Pretrained):
         max_tokens: int = 128,
         device: str | None = None,
         margin: float = MARGIN,
-        seed: int = 1,
+        random_state: int = 1,
     ) -> None:
-        super().__init__(base, "AutoModel", max_tokens, device, seed)
+        super().__init__(base, DUAL, max_tokens, device, random_state)
         self._objective = OBJECTIVES[objective]
-        self._more = {"margin": margin} if objective == "l2" else {}
+        self._loss_options = {"margin": margin} if objective == "l2" else {}
 
     def vectors(self, texts: list[str]) -> torch.Tensor:
-        """Mean of the last states of each text's tokens, (n_texts, n_dims)."""
-        self._fast.enable_truncation(self.max_tokens)
-        return self._each([whole_characters(text) for text in texts], self._pooled)
+        """Mean of the last hidden states of each text, (n_texts, n_dims)."""
+        self._tokenizer.enable_truncation(self.max_tokens)
+        return self._run([replace_surrogates(text) for text in texts], self._pooled)
 
-    def _pooled(self, given: dict[str, torch.Tensor]) -> torch.Tensor:
-        states = self.model(**given).last_hidden_state
-        return mean_of_tokens(states.float(), given["attention_mask"])
+    def _pooled(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        states = self.model(**inputs).last_hidden_state
+        return mean_pooling(states.float(), inputs["attention_mask"])
 
-    def figures(self, batch: Batch) -> torch.Tensor:
+    def compare(self, batch: TrainingBatch) -> torch.Tensor:
         """Dot products or squared distances, (n_texts, n_categories)."""
         import torch
 
-        places = torch.from_numpy(batch.places).to(self.device)
-        categories = self.vectors(batch.categories)[places]
+        indices = torch.from_numpy(batch.indices).to(self.device)
+        categories = self.vectors(batch.categories)[indices]
         return self._objective.compare(self.vectors(batch.texts), categories)
 
-    def loss(self, figures: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+    def loss(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Binary cross entropy, or the contrastive hinge loss."""
-        return self._objective.loss(figures, real, **self._more)
+        return self._objective.loss(values, mask, **self._loss_options)
 
-    def fits(self, figures: torch.Tensor) -> torch.Tensor:
-        """The figures turned so that higher is better."""
-        return figures if self._objective.higher_fits else -figures
+    def scores(self, values: torch.Tensor) -> torch.Tensor:
+        """Dot products, or negative distances."""
+        return values if self._objective.higher_is_better else -values
 
 
-class SingleEncoder(_Pretrained):
-    """A category and a text read together, ``[CLS] category [SEP] text [SEP]``, to one score.
+class SingleEncoder(TrainableModel):
+    """Scores pairs, ``[CLS] category [SEP] text [SEP]``.
 
-    The score is linear in the state of the first token, as the base's head for classification
-    makes it. Only the text is cut where a pair is too long.
+    The score is the output of the base's classification head with one label. Only the text is
+    truncated where a pair is too long.
 
     Parameters
     ----------
-    base, max_tokens, device
-        As for `DualEncoder`.
-    seed
-        Of the head's first weights, where the base has none.
+    base, max_tokens, device, random_state
+        As for `TrainableModel`.
     """
 
     def __init__(
@@ -236,40 +167,36 @@ class SingleEncoder(_Pretrained):
         *,
         max_tokens: int = 128,
         device: str | None = None,
-        seed: int = 1,
+        random_state: int = 1,
     ) -> None:
-        super().__init__(base, "AutoModelForSequenceClassification", max_tokens, device, seed)
+        super().__init__(base, SINGLE, max_tokens, device, random_state)
 
-    def figures(self, batch: Batch) -> torch.Tensor:
-        """Scores, (n_texts, n_categories); 0 where there is no category."""
+    def compare(self, batch: TrainingBatch) -> torch.Tensor:
+        """Scores, (n_texts, n_categories); 0 for padding."""
         import torch
 
-        rows, columns = np.nonzero(batch.real)
-        names = self._shortened([whole_characters(each) for each in batch.categories])
-        texts = [whole_characters(each) for each in batch.texts]
+        rows, columns = np.nonzero(batch.mask)
+        names = self._shortened([replace_surrogates(each) for each in batch.categories])
+        texts = [replace_surrogates(each) for each in batch.texts]
         pairs = [
-            (names[batch.places[row, column]], texts[row])
+            (names[batch.indices[row, column]], texts[row])
             for row, column in zip(rows, columns, strict=True)
         ]
-        self._fast.enable_truncation(self.max_tokens, strategy="only_second")
-        scores = self._each(pairs, lambda given: self.model(**given).logits[:, 0].float())
-        figures = torch.zeros(batch.real.shape, dtype=scores.dtype, device=self.device)
-        figures[torch.from_numpy(rows), torch.from_numpy(columns)] = scores
-        return figures
+        self._tokenizer.enable_truncation(self.max_tokens, strategy="only_second")
+        scores = self._run(pairs, lambda inputs: self.model(**inputs).logits[:, 0].float())
+        values = torch.zeros(batch.mask.shape, dtype=scores.dtype, device=self.device)
+        values[torch.from_numpy(rows), torch.from_numpy(columns)] = scores
+        return values
 
     def _shortened(self, names: list[str]) -> list[str]:
-        """Names cut, where they are very long, so that half of a pair is left to the text."""
-        self._fast.enable_truncation(self.max_tokens // 2)
-        encoded = self._fast.encode_batch(names, add_special_tokens=False)
+        """Names of categories, truncated to half of `max_tokens`."""
+        self._tokenizer.enable_truncation(self.max_tokens // 2)
+        encoded = self._tokenizer.encode_batch(names, add_special_tokens=False)
         return [
             name[: each.offsets[-1][1]] if each.overflowing else name
             for name, each in zip(names, encoded, strict=True)
         ]
 
-    def loss(self, figures: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+    def loss(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Binary cross entropy."""
-        return binary_cross_entropy(figures, real)
-
-    def fits(self, figures: torch.Tensor) -> torch.Tensor:
-        """The scores as they are."""
-        return figures
+        return binary_cross_entropy(values, mask)

@@ -1,4 +1,4 @@
-"""What a run is to do, what it found, and how far it is."""
+"""Settings, plan, progress and report of a training run."""
 
 from __future__ import annotations
 
@@ -7,54 +7,53 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ulr.errors import TrainingError
-from ulr.train.instances import SourceFigures
-from ulr.train.losses import MARGIN
-from ulr.train.models import DUAL, SINGLE
+from ulr.train.instances import SourceSummary
+from ulr.train.losses import DUAL_OBJECTIVES, MARGIN, SINGLE
 
 PRECISIONS = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of a run; the paper's where nothing else is said.
+class TrainingSettings:
+    """Settings of a training run; the defaults are the paper's.
 
     Attributes
     ----------
     objective
-        ``dot`` or ``l2`` for a dual encoder, ``single`` for a single one.
+        ``dot`` or ``l2`` for a dual encoder, ``single`` for a single encoder.
     n_instances
-        Texts trained on, with repetition; None for as many as use no text twice.
+        Texts to train on, with repetition; None for the most that uses no text twice.
     batch_size
-        Texts of a step.
+        Texts per step.
     parts
-        Pieces that a step's batch is run in, their gradients added up, where memory is short.
+        Parts that a batch is computed in, with accumulated gradients, to save memory.
     max_tokens
-        Tokens of a text (of a pair for a single encoder) that are read.
-    peak_rate, warmup
-        The highest learning rate, and the share of the steps in which it is reached.
+        Tokens that are read of a text, or of a pair with a single encoder.
+    learning_rate, warmup
+        The highest learning rate, and the share of the steps until it is reached.
     weight_decay
-        Of AdamW.
-    clip
-        Longest gradient; longer ones are scaled to it.
+        Weight decay of AdamW.
+    max_grad_norm
+        Norm that gradients are clipped to.
     margin
         γ of the contrastive hinge loss.
-    seed
-        Decides the order of the texts, every draw, dropout and the first weights of a new head.
+    random_state
+        Seed of the order, of every draw, of dropout and of the weights of a new head.
     n_negatives
-        False categories of each text.
+        False categories per text.
     n_held_out
-        Texts kept for validation, at most a tenth; 0 for none.
+        Texts held out for validation, at most a tenth; 0 for none.
     validate_every, checkpoint_every
-        In steps; None for ten times a run, and for every 500 steps or ten times a run.
+        Number of steps; None for a tenth of the run, for checkpoints at most 500 steps.
     as_words
-        Whether the names of categories are put into words, see `category_words`.
+        Whether names of categories are split into words, see `category_words`.
     device
-        ``cpu``, ``cuda``, ``cuda:N`` or ``mps``; None for the fastest there is.
+        ``cpu``, ``cuda``, ``cuda:N`` or ``mps``; None for the fastest one.
     precision
         ``float32``, or ``float16`` or ``bfloat16`` for mixed precision; None for mixed precision
         on CUDA and float32 elsewhere.
-    threads
-        Of PyTorch on the CPU; None for every core that this process may use.
+    n_jobs
+        Threads of PyTorch on the CPU; None for every available core.
     """
 
     objective: str = "dot"
@@ -62,12 +61,12 @@ class Settings:
     batch_size: int = 32
     parts: int = 1
     max_tokens: int = 128
-    peak_rate: float = 2e-5
+    learning_rate: float = 2e-5
     warmup: float = 0.1
     weight_decay: float = 0.0
-    clip: float = 1.0
+    max_grad_norm: float = 1.0
     margin: float = MARGIN
-    seed: int = 1
+    random_state: int = 1
     n_negatives: int = 7
     n_held_out: int = 1000
     validate_every: int | None = None
@@ -75,31 +74,29 @@ class Settings:
     as_words: bool = True
     device: str | None = None
     precision: str | None = None
-    threads: int | None = None
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        if self.objective not in (*DUAL, SINGLE):
-            raise TrainingError(
-                f"objective must be one of {', '.join((*DUAL, SINGLE))}; got {self.objective!r}."
-            )
-        if self.precision is not None and self.precision not in PRECISIONS:
-            raise TrainingError(
-                f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}."
-            )
-        for name, least in _LEAST.items():
+        for name, allowed in (
+            ("objective", (*DUAL_OBJECTIVES, SINGLE)),
+            ("precision", (None, *PRECISIONS)),
+        ):
+            if (value := getattr(self, name)) not in allowed:
+                names = ", ".join(each for each in allowed if each)
+                raise TrainingError(f"{name} must be one of {names}; got {value!r}.")
+        for name, least in _MINIMUM.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise TrainingError(f"{name} must be at least {least}; got {value}.")
-        for name in ("peak_rate", "clip", "margin"):
+        for name in ("learning_rate", "max_grad_norm", "margin"):
             if not getattr(self, name) > 0:
                 raise TrainingError(f"{name} must be above 0; got {getattr(self, name)}.")
         if not 0 <= self.warmup < 1:
             raise TrainingError(f"warmup must be from 0 to below 1; got {self.warmup}.")
 
-    def settled(self, n_instances: int) -> Settings:
-        """The same with what was left open decided."""
-        n_steps = -(-n_instances // self.batch_size)
-        tenth = max(1, n_steps // 10)
+    def resolved(self, n_instances: int) -> TrainingSettings:
+        """The settings with the number of instances and the intervals filled in."""
+        tenth = max(1, -(-n_instances // self.batch_size) // 10)
         return replace(
             self,
             n_instances=n_instances,
@@ -108,88 +105,76 @@ class Settings:
         )
 
 
-_LEAST = {
-    "n_instances": 1,
-    "batch_size": 1,
-    "parts": 1,
+_COUNTS = "n_instances batch_size parts n_negatives validate_every checkpoint_every n_jobs"
+_MINIMUM = dict.fromkeys(_COUNTS.split(), 1) | {
     "max_tokens": 8,
     "weight_decay": 0,
-    "seed": 0,
-    "n_negatives": 1,
+    "random_state": 0,
     "n_held_out": 0,
-    "validate_every": 1,
-    "checkpoint_every": 1,
-    "threads": 1,
 }
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """What a run will do.
 
     Attributes
     ----------
-    base, base_sha256
-        The model to begin with.
+    base, base_fingerprint
+        The model to start from.
     settings
-        Settled.
+        Resolved settings.
     sources
-        What was found in each.
+        Content of each source.
     categories
-        Different ones, over all sources.
-    n_steps
-        Of the whole run.
-    n_held_out
-        Texts that validate.
-    n_parameters
-        Weights of the model.
-    device, precision, threads
-        As decided.
+        Number of different categories.
+    n_steps, n_held_out, n_parameters
+        Number of steps, of texts for validation, and of weights of the model.
+    device, precision, n_jobs
+        As chosen.
     seconds
-        Estimate for the whole run; None before it is made.
+        Estimated duration; None without an estimate.
     """
 
     base: str
-    base_sha256: str
-    settings: Settings
-    sources: tuple[SourceFigures, ...]
+    base_fingerprint: str
+    settings: TrainingSettings
+    sources: tuple[SourceSummary, ...]
     categories: int
     n_steps: int
     n_held_out: int
     n_parameters: int
     device: str
     precision: str
-    threads: int
+    n_jobs: int
     seconds: float | None = None
 
     @property
     def n_ranked(self) -> int:
-        """Most categories that a text held out is ranked among, the true one being one of them."""
+        """Number of categories that validation ranks, the true one included."""
         return min(self.settings.n_negatives + 1, self.categories)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The plan for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run is.
+class TrainingProgress:
+    """Progress of a run after a step.
 
     Attributes
     ----------
     step, n_steps, n_instances
-        Steps done, of how many, and texts trained on.
+        Steps done, steps of the run, and texts trained on.
     loss
-        Of the last steps, averaged.
+        Smoothed loss.
     instances_per_second
-        Since the run began or was resumed.
-    seconds_left
-        At that speed.
+        Since the start or the resumption.
     accuracy
         Of the last validation; None before the first.
     validated
-        Whether this step was validated.
+        Whether this step was followed by a validation.
     """
 
     step: int
@@ -197,57 +182,62 @@ class Progress:
     n_instances: int
     loss: float
     instances_per_second: float
-    seconds_left: float
     accuracy: float | None
     validated: bool
+
+    @property
+    def seconds_left(self) -> float:
+        """Estimated time to the end."""
+        per_instance = 1 / self.instances_per_second
+        return (self.n_steps - self.step) * per_instance * self.n_instances / self.step
 
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """How a run went.
+    """Result of a run.
 
     Attributes
     ----------
     output
         The folder of the encoder.
     plan
-        What was done.
+        The plan.
     n_instances
         Texts trained on.
     loss
-        Of the last steps, averaged.
+        Smoothed loss after the last step.
     accuracy_before, accuracy, best_step
-        Ranking accuracy on the texts held out: of the base, of the weights that were kept, and
-        after how many steps they were; None without validation.
+        Ranking accuracy on held-out texts of the base and of the saved weights, and the step of
+        these weights; the accuracies are None without validation.
     seconds
-        Of training in all, over resumed parts.
-    seconds_of
-        Of that, in each phase.
+        Duration, with all parts of a resumed run.
+    phase_seconds
+        Duration of each phase.
     """
 
     output: str
-    plan: Plan
+    plan: TrainingPlan
     n_instances: int
     loss: float
     accuracy_before: float | None
     accuracy: float | None
     best_step: int
     seconds: float
-    seconds_of: dict[str, float]
+    phase_seconds: dict[str, float]
 
     @property
     def instances_per_second(self) -> float:
-        """Texts trained on per second, but for validation and checkpoints."""
-        steps = sum(self.seconds_of[each] for each in ("data", "forward", "backward", "update"))
-        return self.n_instances / steps
+        """Texts per second, without validation and checkpoints."""
+        phases = ("data", "forward", "backward", "update")
+        return self.n_instances / sum(self.phase_seconds[each] for each in phases)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report for JSON."""
         return asdict(self) | {"instances_per_second": self.instances_per_second}
 
 
 def duration(seconds: float) -> str:
-    """How long something takes, for people."""
+    """A duration in hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -255,5 +245,5 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-OnPlan = Callable[[Plan], None]
-OnProgress = Callable[[Progress], None]
+OnPlan = Callable[[TrainingPlan], None]
+OnProgress = Callable[[TrainingProgress], None]

@@ -1,8 +1,7 @@
-"""Every label set of the paper, with its exact words: what the labels of a dataset are called.
+"""The label names of the paper, word for word.
 
-All come from the paper's appendix but for those of Table 1, which the table itself prints. A set of
-names is a tuple with a phrase a label, in the official order of the dataset's labels. The 30 names
-of the augmented categories are `ulr.named_labels.named_list("stackexchange")`.
+All come from the paper's appendix, except for those of Table 1, which the table itself prints. A set
+of names is a tuple with one phrase per label, in the official order of the dataset's labels.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ from itertools import product
 
 from ulr.errors import ExperimentError
 from ulr.experiments.datasets import find_dataset
-from ulr.labels import LabelSet, as_label_set
-from ulr.named_labels import named_list
+from ulr.labels import NAMED_LISTS, LabelSet, as_label_set
 
 Names = tuple[str, ...]
 
-AUGMENTED_CATEGORIES: Names = named_list("stackexchange")
+AUGMENTED_CATEGORIES: Names = NAMED_LISTS["stackexchange"]
 
 
 def _names(line: str) -> Names:
-    """Names as the paper prints a set of them: on one line, separated by semicolons."""
+    """A set of names as the paper prints it: one line, separated by semicolons."""
     return tuple(name.strip() for name in line.split(";"))
 
 
@@ -30,7 +28,7 @@ def _sets(lines: str) -> tuple[Names, ...]:
 
 
 def _changed(names: Names, *changes: dict[str, str]) -> tuple[Names, ...]:
-    """A set of names for each of the changes: the given one with some names replaced."""
+    """One set per change: the given names with some of them replaced."""
     return tuple(tuple(change.get(name, name) for name in names) for change in changes)
 
 
@@ -79,7 +77,7 @@ world; health and sports; commerce; science technology
 world news; sports; finance; science
 """)
 
-# Appendix, "Label ensemble": ten sets a dataset. The last two of AG News are equal in the paper.
+# Appendix, "Label ensemble": ten sets per dataset. The last two of AG News are equal in the paper.
 ENSEMBLE_NAMES: dict[str, tuple[Names, ...]] = {
     "agnews": _sets("""
 world; sports; business; science technology
@@ -168,14 +166,8 @@ politics government; policy regime regulation
 }
 
 
-def all_wordings(dataset: str) -> list[Names]:
-    """Every combination of the alternative names of a dataset; the last label's change fastest.
-
-    Raises
-    ------
-    ExperimentError
-        When the paper gives no alternatives for the dataset.
-    """
+def all_phrasings(dataset: str) -> list[Names]:
+    """Every combination of the alternative names of a dataset; the last label varies fastest."""
     if dataset not in ALTERNATIVES:
         raise ExperimentError(
             f"the paper has alternative label names for {', '.join(ALTERNATIVES)}; got {dataset!r}."
@@ -184,22 +176,9 @@ def all_wordings(dataset: str) -> list[Names]:
 
 
 def label_set(dataset: str, names: Sequence[str] | None = None) -> LabelSet:
-    """The official labels of a dataset, each described by one phrase.
-
-    Parameters
-    ----------
-    dataset
-        One of `ulr.experiments.datasets.DATASETS`.
-    names
-        A phrase a label, in the official order; those of the main experiments by default.
-
-    Raises
-    ------
-    ExperimentError
-        When there is no such dataset, or the phrases are not one a label.
-    """
+    """The official labels of a dataset, with one phrase each: by default the main names."""
     labels = find_dataset(dataset).labels
     names = MAIN_NAMES[dataset] if names is None else names
     if len(names) != len(labels):
-        raise ExperimentError(f"{dataset} has {len(labels)} labels, but {len(names)} names came.")
+        raise ExperimentError(f"{dataset} has {len(labels)} labels; got {len(names)} names.")
     return as_label_set(dict(zip(labels, names, strict=True)))

@@ -1,8 +1,8 @@
-"""Names that the labels of the four datasets go by in the scenarios, good ones and bad.
+"""Alternative label names of the four datasets, good and bad ones.
 
 Those of AG News, DBpedia and Yahoo Answers are the choices of the paper's appendix on label noise.
-The paper has none for 20 Newsgroups; behind the names it uses stand ours: a plain name, the words
-of the group's own name, and a vague name.
+The paper has none for 20 Newsgroups; its names are followed by a plain name, the words of the
+group's own name, and a vague name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ulr.experiments.wordings import ALTERNATIVES
+from ulr.experiments.phrasings import ALTERNATIVES
 
 CHOICES: dict[str, tuple[tuple[str, ...], ...]] = {
     "AG News": ALTERNATIVES["agnews"],
@@ -76,7 +76,7 @@ CHOICES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 
-# Sets that are not left to chance: the place of the choice for each label.
+# Sets that are always included: the index of the choice for each label.
 _FIXED: dict[str, tuple[tuple[int, ...], ...]] = {
     "AG News": ((3, 1, 2, 1),),
     "DBpedia": (
@@ -90,7 +90,7 @@ _FIXED: dict[str, tuple[tuple[int, ...], ...]] = {
 UNFITTING = ("miscellaneous", "general", "things", "blue", "other topics", "yesterday")
 
 
-def ten_wordings(dataset: str, usual: tuple[str, ...]) -> list[tuple[str, ...]]:
+def ten_phrasings(dataset: str, usual: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Ten different sets of names for the labels of a dataset, none of them the usual one."""
     choices, random = CHOICES[dataset], np.random.default_rng(11)
     sets = [_named(choices, places) for places in _FIXED[dataset]]
