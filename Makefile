@@ -5,9 +5,9 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # What an installation is built from; after a change to it, it is built anew.
-BUILT_FROM := pyproject.toml setup.py src/ulr/refine/_loops.pyx src/ulr/refine/_lanes.h constraints.txt
+BUILT_FROM := pyproject.toml constraints.txt
 
-.PHONY: demo test check format bench reproduce data-folder clean
+.PHONY: demo test check format bench mutants fuzz chaos reproduce data-folder clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -24,6 +24,17 @@ check: .venv/developing
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Every fault of a list must make a test of the refinement fail: some fifteen minutes on two cores.
+mutants: .venv/developing
+	$(BIN)/python tests/mutants.py
+
+# Generated bad inputs through the command line, and kills at random moments: some minutes each.
+fuzz: .venv/developing
+	$(BIN)/python tests/robustness/fuzz.py --count 10000
+
+chaos: .venv/developing
+	$(BIN)/python tests/robustness/chaos.py --kills 60
 
 format: .venv/developing
 	$(BIN)/ruff check --fix .
@@ -44,7 +55,7 @@ data-folder:
 	@[ -n "$$ULR_DATA" ] || { echo 'Name the folder of the datasets: make reproduce ULR_DATA=DIR (docs/reproduce.md says what lies in it).'; exit 1; }
 
 clean:
-	rm -rf .venv build src/ulr/refine/_loops.c src/ulr/refine/_loops.*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed; name one with: make PYTHON=python3.12'; exit 1; }
