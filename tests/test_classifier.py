@@ -236,7 +236,7 @@ def test_refitting_with_other_labels_or_more_texts_encodes_only_what_is_new(tmp_
         ({"prior": "balanced", "method": "ulr"}, ArrayError, "it is an option of discriminant"),
         ({"fit_sample": 0}, ArrayError, "fit_sample must be"),
         ({"none_share": 1.0}, ArrayError, "none_share must be between 0 and 1; got 1.0"),
-        ({"none_share": 0.1, "none_label": "sports"}, LabelError, "'sports' is one of the labels"),
+        ({"none_share": 0.1, "none_label": "sports"}, LabelError, "none of the labels; got 'sports'"),
     ],
 )
 def test_arguments_are_validated_by_fit(arguments, error, message):
@@ -260,7 +260,7 @@ def test_the_diagnosis_names_labels_and_expects_an_accuracy(fitted):
     assert diagnosis.documents == len(TEXTS) - 1
     confidence = fitted.predict_proba(TEXTS[:-1]).max(axis=1)
     assert diagnosis.expected_accuracy == pytest.approx(confidence.mean(), abs=1e-3)
-    assert any("only 8 documents for 3 labels" in each for each in diagnosis.warnings)
+    assert any("only 9 documents for 3 labels" in each for each in diagnosis.warnings)
 
 
 def test_the_diagnosis_notes_typing_errors_case_and_language():

@@ -31,7 +31,7 @@ from tiny_task import (
     generated_texts,
     static,
 )
-from ulr import DatalessClassifier
+from ulr import DatalessClassifier, load_encoder
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -323,3 +323,9 @@ def test_soft_voting_averages_probabilities_with_another_classifier(encoder, thr
     np.testing.assert_allclose(voting.predict_proba(new), mean)
     assert voting.predict(new).tolist() == np.array(sorted(LABELS))[mean.argmax(axis=1)].tolist()
     assert voting.score(new, expected) > 0.8
+
+
+def test_clones_share_the_weights_of_an_encoder():
+    encoder = load_encoder("static")
+    clf = clone(DatalessClassifier(["sports", "business"], encoder=encoder))
+    assert clf.encoder is encoder

@@ -18,6 +18,7 @@ TEXTS = [
     "The telescope found water on a distant planet",
     "Tennis champion retires after a knee injury",
     "Oil prices rose and investors sold bonds",
+    "Physicists measured the mass of a new particle",
     "",
 ]
 NEW = [

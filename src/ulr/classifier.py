@@ -267,6 +267,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _resolve(self) -> Setup:
         """Validate the arguments."""
+        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
+            raise ArrayError(
+                f"random_state must be an integer of at least 0; got {self.random_state!r}."
+            )
         setup = resolve(
             self.labels,
             encoder=self.encoder,
@@ -282,9 +286,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.none_share is not None:
             if not isinstance(self.none_share, int | float) or not 0 < self.none_share < 1:
                 raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
-            if self.none_label in setup.labels.names:
+            if not str(self.none_label).strip() or self.none_label in setup.labels.names:
                 raise LabelError(
-                    f"{self.none_label!r} is one of the labels; choose another none_label."
+                    "none_label must be a name that is none of the labels; got "
+                    f"{self.none_label!r}."
                 )
         return setup
 

@@ -369,8 +369,8 @@ def _note_unused(chosen: dict[str, Any]) -> None:
         note_no_effect("--max-iter", "with --method none")
     if chosen.get("prefix", "ulr_") != "ulr_" and chosen["output"] is None:
         note_no_effect("--prefix", "without -o")
-    written = [chosen.get(name) for name in ("output", "save_model", "plot")]
-    if chosen.get("force") and written in ([None] * 3, ["-", None, None]):
+    written = {chosen.get(name) for name in ("output", "save_model", "plot", "report")}
+    if chosen.get("force") and written <= {None, "-"}:
         note_no_effect("--force", "without an output file")
 
 

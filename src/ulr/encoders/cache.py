@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders.batching import batch_texts
-from ulr.encoders.protocol import Encoder, checked_vectors
+from ulr.encoders.protocol import CopiedByReference, Encoder, checked_vectors
 from ulr.errors import EncoderError, InputError
 from ulr.files import atomic_file
 
@@ -54,7 +54,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LOCK_SECONDS, _POLL_SECONDS = 60.0, 0.02
 
 
-class CachedEncoder:
+class CachedEncoder(CopiedByReference):
     """An encoder that looks vectors up in a cache, and adds those that are missing.
 
     Threads may share it. If the cache cannot be written to, a warning is given once and nothing

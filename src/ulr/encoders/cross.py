@@ -28,7 +28,7 @@ from ulr.encoders.pretrained import (
     find_model,
     model_errors,
 )
-from ulr.encoders.protocol import fingerprint
+from ulr.encoders.protocol import CopiedByReference, fingerprint
 from ulr.errors import EncoderError
 
 _BATCH_PAIRS = 4096
@@ -44,7 +44,7 @@ class PairScorer(Protocol):
         ...
 
 
-class CrossEncoder:
+class CrossEncoder(CopiedByReference):
     """A single encoder: a transformer with a classification head scores pairs of label and text.
 
     The score depends on the outputs of the head. One output is the score itself. With two, it is
@@ -172,7 +172,7 @@ class CrossEncoder:
         return self._again, ()
 
 
-class LabelScores:
+class LabelScores(CopiedByReference):
     """An encoder whose vectors are probabilities of labels, from a scorer of pairs.
 
     Threads may share it if they may share the scorer.

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from ulr.encoders.counters import Counter
 from ulr.encoders.derived import Facts, derived_folder
-from ulr.encoders.protocol import OnProgress
+from ulr.encoders.protocol import CopiedByReference, OnProgress
 from ulr.encoders.tokenization import replace_surrogates
 from ulr.errors import EncoderError, InputError
 from ulr.tables import Table, open_table
@@ -48,7 +48,7 @@ _CONCEPTS_PER_TEXT = 1000
 _BATCH_CONCEPTS = 1024
 
 
-class EsaEncoder:
+class EsaEncoder(CopiedByReference):
     """Encode a text as the TF-IDF weighted sum of its terms' concept vectors, of length one.
 
     A text keeps its 1,000 strongest concepts. With more concepts than `max_dims`,

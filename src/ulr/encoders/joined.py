@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ulr.encoders.batching import batch_texts
 from ulr.encoders.cache import CachedEncoder
-from ulr.encoders.protocol import Encoder, checked_vectors, fingerprint
+from ulr.encoders.protocol import CopiedByReference, Encoder, checked_vectors, fingerprint
 from ulr.errors import EncoderError
 from ulr.refinement.distances import unit_rows
 
 
-class JoinedEncoder:
+class JoinedEncoder(CopiedByReference):
     """Encode texts with several encoders.
 
     The cosine of two joined vectors is the weighted mean of the encoders' cosines.

@@ -15,6 +15,7 @@ from tokenizers import Encoding, Tokenizer
 from ulr.cores import available_cores
 from ulr.encoders.batching import batches_by_length
 from ulr.encoders.counters import Counter
+from ulr.encoders.protocol import CopiedByReference
 from ulr.encoders.tokenization import (
     count_truncated,
     is_one_token,
@@ -43,7 +44,7 @@ _MODEL_FILES = ("onnx/model.onnx", "model.onnx")
 _BATCH_TOKENS = 512
 
 
-class OnnxEncoder:
+class OnnxEncoder(CopiedByReference):
     """Encode a text as the mean of the last hidden states of its tokens, of unit length.
 
     Threads may share it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,16 @@ class Encoder(Protocol):
     def encode(self, texts: list[str], /) -> Any:
         """Vectors of the texts, (n_texts, n_dims)."""
         ...
+
+
+class CopiedByReference:
+    """Base of encoders: copies, such as those of `sklearn.base.clone`, share the weights."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 def checked_vectors(

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 
 from ulr.encoders.counters import Counter
+from ulr.encoders.protocol import CopiedByReference
 from ulr.encoders.tokenization import (
     PieceTokenizer,
     TextTokenizer,
@@ -43,7 +44,7 @@ _MODEL2VEC_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _MODEL2VEC_TOKENS = 512
 
 
-class StaticEncoder:
+class StaticEncoder(CopiedByReference):
     """Encode a text as the mean of its token vectors; the vector of an empty text is zero.
 
     Threads may share it.

@@ -23,6 +23,7 @@ from ulr.encoders.pretrained import (
     model_errors,
     read_json,
 )
+from ulr.encoders.protocol import CopiedByReference
 from ulr.encoders.tokenization import count_truncated
 from ulr.errors import EncoderError
 
@@ -47,7 +48,7 @@ POOLINGS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 }
 
 
-class TransformerEncoder:
+class TransformerEncoder(CopiedByReference):
     """A dual encoder: texts and labels are encoded by the same transformer, with pooling.
 
     For a sentence-transformers folder, the defaults are its own pooling, length, lower-casing and

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders.counters import Counter
-from ulr.encoders.protocol import OnProgress
+from ulr.encoders.protocol import CopiedByReference, OnProgress
 from ulr.encoders.static import mean_of_rows
 from ulr.encoders.tokenization import replace_surrogates
 from ulr.encoders.weights import PackagedFile
@@ -46,7 +46,7 @@ _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|m|ll|d))", re.IGNORECASE | re.DOTAL
 _JOINT = re.compile(r"[-'_./&@:,+]")
 
 
-class WordEncoder:
+class WordEncoder(CopiedByReference):
     """Encode a text as the mean of the vectors of its known words.
 
     A text is split at spaces, then into words and punctuation, which is ignored. A word with a

@@ -1,0 +1,92 @@
+// The documents and the selection that every view shows.
+
+const ALL = { labels: [], low: 0, high: 1, words: "", moved: false, wrong: false, region: null };
+
+/** Terms of a search: words in lower case that a document must all contain. */
+export const searchTerms = (words) => words.toLowerCase().split(/\s+/).filter(Boolean);
+
+function inside(polygon, x, y) {
+  let found = false;
+  for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
+    const [xi, yi] = polygon[i];
+    const [xj, yj] = polygon[j];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) found = !found;
+  }
+  return found;
+}
+
+/**
+ * A store has `documents`, `labels`, the `filter`, the `shown` documents (positions, in the order
+ * of the table) and the `active` one (or -1). Views subscribe and redraw on every change.
+ */
+export function createStore(documents, labels) {
+  const lower = documents.text.map((text) => text.toLowerCase());
+  const listeners = [];
+  const store = {
+    documents,
+    labels,
+    filter: { by: "label", ...ALL },
+    sort: { column: "row", down: false },
+    shown: [],
+    active: -1,
+
+    subscribe(listener) {
+      listeners.push(listener);
+    },
+
+    setFilter(change) {
+      Object.assign(store.filter, change);
+      update();
+    },
+
+    toggleLabel(label) {
+      const chosen = new Set(store.filter.labels);
+      if (!chosen.delete(label)) chosen.add(label);
+      store.setFilter({ labels: [...chosen] });
+    },
+
+    reset() {
+      store.setFilter(ALL);
+    },
+
+    setSort(column) {
+      store.sort = { column, down: store.sort.column === column && !store.sort.down };
+      update();
+    },
+
+    /** Make a document the active one; `reveal` asks the table to turn to its page. */
+    setActive(document, reveal = false) {
+      if (document === store.active && !reveal) return;
+      store.active = document;
+      notify({ active: true, reveal });
+    },
+  };
+
+  function matches(i, terms, chosen) {
+    const { filter } = store;
+    if (chosen.size && !chosen.has(documents[filter.by][i])) return false;
+    if (documents.confidence[i] < filter.low || documents.confidence[i] > filter.high) return false;
+    if (filter.moved && documents.label[i] === documents.unrefined[i]) return false;
+    if (filter.wrong && (documents.truth[i] < 0 || documents.truth[i] === documents.label[i])) return false;
+    if (filter.region && !inside(filter.region, documents.x[i], documents.y[i])) return false;
+    return terms.every((term) => lower[i].includes(term));
+  }
+
+  function update() {
+    const terms = searchTerms(store.filter.words);
+    const chosen = new Set(store.filter.labels);
+    const found = [...documents.row.keys()].filter((i) => matches(i, terms, chosen));
+    const values = documents[store.sort.column];
+    const sign = store.sort.down ? -1 : 1;
+    store.shown = found.sort((a, b) => sign * (values[a] - values[b]) || a - b);
+    if (store.active >= 0 && !matches(store.active, terms, chosen)) store.active = -1;
+    notify({ active: false, reveal: false });
+  }
+
+  function notify(change) {
+    for (const listener of listeners) listener(change);
+  }
+
+  update();
+  return store;
+}

@@ -1,0 +1,83 @@
+"""A report to look at, and a browser without a network to look with."""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from tiny_task import LABELS, StaticVectors, generated_texts
+from ulr import DatalessClassifier
+
+HOSTILE = [
+    "striker </script><script>window.attacked = 1</script> goal",
+    "bank &lt;b&gt; &amp; profit <img src=x onerror='window.attacked = 2'>",
+    "telescope \u2028 planet \u2029 protein ]]> <!-- quantum",
+    "coach {{ 7 * 7 }} {% raw %} league",
+]
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """Texts with markup in them, on one line."""
+    return [" ".join(text.split()) for text in HOSTILE]
+
+
+@pytest.fixture(scope="session")
+def task():
+    """A fitted classifier, its texts and true labels."""
+    texts, truth = generated_texts(240)
+    texts, truth = [*texts, *HOSTILE, ""], [*truth, None, None, None, None, None]
+    classifier = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(texts)
+    return SimpleNamespace(classifier=classifier, texts=texts, truth=truth)
+
+
+@pytest.fixture(scope="session")
+def report(task):
+    return task.classifier.report(task.texts, truth=task.truth, title="A <title> & more")
+
+
+@pytest.fixture(scope="session")
+def report_path(report, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    report.write(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser():
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    options = (
+        "--headless --no-sandbox --disable-gpu --disable-background-networking "
+        "--disable-component-update --disable-sync"
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=options.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a file in a browser without a network; it must neither request nor complain."""
+    contexts, requests, complaints = [], [], []
+
+    def open_page(path, **context):
+        contexts.append(browser.new_context(offline=True, **context))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(path.as_uri())
+        page.wait_for_function("window.ulrReport !== undefined")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("file:")] == []
+    assert len(requests) == len(contexts)
