@@ -236,7 +236,11 @@ def test_refitting_with_other_labels_or_more_texts_encodes_only_what_is_new(tmp_
         ({"prior": "balanced", "method": "ulr"}, ArrayError, "it is an option of discriminant"),
         ({"fit_sample": 0}, ArrayError, "fit_sample must be"),
         ({"none_share": 1.0}, ArrayError, "none_share must be between 0 and 1; got 1.0"),
-        ({"none_share": 0.1, "none_label": "sports"}, LabelError, "none of the labels; got 'sports'"),
+        (
+            {"none_share": 0.1, "none_label": "sports"},
+            LabelError,
+            "none of the labels; got 'sports'",
+        ),
     ],
 )
 def test_arguments_are_validated_by_fit(arguments, error, message):

@@ -39,9 +39,7 @@ def test_exchanged_names_that_examples_correct_are_reported_as_overturned():
 
 
 def test_a_label_that_loses_most_of_its_documents_is_overturned():
-    documents, anchors, _ = topics(
-        3, n=1500, n_labels=4, n_dims=32, sizes=[0.5, 0.48, 0.01, 0.01]
-    )
+    documents, anchors, _ = topics(3, n=1500, n_labels=4, n_dims=32, sizes=[0.5, 0.48, 0.01, 0.01])
     anchors[2] = 0.5 * (anchors[0] + anchors[1])  # a vague name between two large labels
     found = refine(documents, anchors).diagnosis
     vague = found.labels[2]

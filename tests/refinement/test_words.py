@@ -101,8 +101,7 @@ def test_factor_scales_the_weights():
     truth = np.arange(300) % 3
     counts, unknown = word_counts(truth), np.full(300, -1)
     one, half = (
-        fit_words(counts, scores_of(truth), unknown, np.zeros(3), factor)
-        for factor in (1.0, 0.5)
+        fit_words(counts, scores_of(truth), unknown, np.zeros(3), factor) for factor in (1.0, 0.5)
     )
     ratio = np.abs(half.weights).sum() / np.abs(one.weights).sum()
     assert 0.4 < ratio < 0.6
