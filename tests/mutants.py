@@ -88,7 +88,7 @@ MUTANTS = [
     Mutant("known documents agree", "calibration.py", "free = codes == UNKNOWN\n        return", "free = codes >= -1\n        return"),
     Mutant("own vote among neighbours", "calibration.py", "similarity[np.arange(len(rows)), rows] = -np.inf", "pass"),
     Mutant("no random rotation", "calibration.py", "documents = dct(self.documents * signs.astype(np.float32), norm=\"ortho\")", "documents = self.documents"),
-    Mutant("calibration constant", "methods.py", "CalibrationWeights(0.4, 0.4, 0.4, -1.05)", "CalibrationWeights(0.4, 0.4, 0.4, 2.0)"),
+    Mutant("calibration constant", "methods.py", "CalibrationWeights(0.4, 0.4, 0.4, -0.9)", "CalibrationWeights(0.4, 0.4, 0.4, 2.0)"),
     Mutant("anchor weight of the paper", "distances.py", "anchor_weight: float = 0.5", "anchor_weight: float = 0.4"),
     Mutant("empty cluster", "distances.py", 'empty_cluster: EmptyCluster = "mean"', 'empty_cluster: EmptyCluster = "previous"'),
     Mutant("known weight of the paper", "paper.py", "known_weight: float = 0.5", "known_weight: float = 0.4"),

@@ -13,7 +13,7 @@ Each method has weights for the log odds of the three, see `ulr.refinement.metho
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ulr.refinement.api import refine_many
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Blocks, VectorSource
 from ulr.refinement.centred import centre_of
 from ulr.refinement.distances import unit_rows
-from ulr.refinement.methods import METHODS, CalibrationWeights, choose_method
+from ulr.refinement.methods import METHODS, CalibrationWeights
 from ulr.refinement.products import Float, Labels, Single, mean_lead, scores_by_label
 from ulr.refinement.result import Refinement
 
@@ -43,8 +43,6 @@ def calibrate(
     *,
     known: ArrayLike | None = None,
     random_state: int = 0,
-    method: str = "auto",
-    distance: str = "cosine",
     **settings: Any,
 ) -> float:
     """The temperature that scores are divided by before softmax makes them probabilities.
@@ -55,8 +53,8 @@ def calibrate(
         (n_documents, n_dims) and (n_labels, n_dims) as refined.
     refinement
         Their refinement.
-    known, random_state, method, distance, **settings
-        As in `refine`.
+    known, random_state, **settings
+        As in `refine`; method and distance are those of the refinement.
 
     Examples
     --------
@@ -79,11 +77,16 @@ def calibrate(
         return mean_lead(scores) if len(scores) else 1.0
     with Blocks([source], n_jobs=settings.get("n_jobs")) as blocks:
         gathered = blocks.gather(rows)
-    settings |= {"method": method, "distance": distance, "random_state": random_state}
-    settings.pop("fit_sample", None)
-    sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], settings)
-    weights = METHODS[choose_method(method, distance)].calibration
-    expected = _expected_accuracy(sample, weights)
+    # The method that was used may be another one than was asked for, with other options.
+    method = METHODS[refinement.method]
+    accepted = {"max_iter", "n_jobs", *(field.name for field in fields(method.options))}
+    again: dict[str, Any] = {
+        name: settings[name] for name in accepted - {"fit_sample"} if name in settings
+    }
+    again |= {"method": refinement.method, "distance": refinement.distance}
+    again |= {"random_state": random_state}
+    sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], again)
+    expected = _expected_accuracy(sample, method.calibration)
     return _temperature(scores, float(np.clip(expected, 1.0 / len(vectors) + 0.02, _HIGHEST)))
 
 

@@ -70,7 +70,7 @@ METHODS: dict[str, Method] = {
         ("cosine",),
         DiscriminantOptions,
         version=3,
-        calibration=CalibrationWeights(0.4, 0.4, 0.4, -1.05),
+        calibration=CalibrationWeights(0.4, 0.4, 0.4, -0.9),
         uses_words=True,
     ),
     "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, 1, _PAPER),
