@@ -14,6 +14,7 @@ from ulr.model import Model, Predictions
 
 _SAMPLE = 20_000
 _FEWEST_DOCUMENTS, _MOST_SHARE = 2, 0.2
+_LEAST_Z = 1.64  # of the log odds ratio of a word
 _words = re.compile(r"[^\W\d_]{3,}").findall
 
 
@@ -118,5 +119,5 @@ def characteristic_words(
         ratio = np.log(with_prior / (2 * n_own + 1)) - np.log(rest / (2 * n_rest + 1))
         clearness = ratio / np.sqrt(1 / with_prior + 1 / rest)
         order = np.argsort(-clearness, kind="stable")[:most]
-        found.append(tuple(vocabulary[i] for i in order if own[i] > 1 and clearness[i] > 1))
+        found.append(tuple(vocabulary[i] for i in order if own[i] > 1 and clearness[i] > _LEAST_Z))
     return found
