@@ -105,6 +105,23 @@ def test_neighbours_agree_where_labels_are_groups_and_not_where_they_are_random(
     assert random < 0.4
 
 
+def test_a_document_does_not_vote_for_itself():
+    documents = np.random.default_rng(0).normal(size=(11, 16)).astype(np.float32)
+    # Of the ten others, the majority always has the other label; ties go to the first label.
+    labels = np.array(5 * [0] + 6 * [1])
+    sample = _Sample(documents, np.eye(2, 16), labels, np.full(11, -1), {"random_state": 0})
+    assert sample.neighbours() == 0.0
+
+
+def test_only_documents_of_unknown_label_count_for_agreement():
+    documents, anchors, truth = task(400, spread=0.3)
+    codes = np.where(np.arange(400) % 2, truth, -1)
+    wrong = np.where(codes >= 0, truth, (truth + 1) % len(anchors))
+    settings = {"method": "auto", "distance": "cosine", "random_state": 0}
+    sample = _Sample(documents, anchors.astype(float), wrong, codes, settings)
+    assert sample.draws() < 0.1
+
+
 def test_rotating_the_space_changes_confidence_little():
     documents, anchors, _ = task(spread=2.5)
     scales = np.linspace(0.2, 2.0, 64, dtype=np.float32)  # axes sorted by variance

@@ -1,12 +1,17 @@
 """The diagnosis: what it measures, when it warns, and how it is read."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from problems import topics
 
 from ulr.refinement import refine
+from ulr.refinement.blocks import Blocks
+from ulr.refinement.diagnosis import diagnose
+from ulr.refinement.distances import DISTANCES
+from ulr.refinement.result import Problem
 
 
 def test_a_good_refinement_is_trusted_and_its_figures_add_up():
@@ -38,14 +43,35 @@ def test_exchanged_names_that_examples_correct_are_reported_as_overturned():
     assert any("'a', 'b' may no longer mean" in each for each in named.warnings)
 
 
-def test_a_label_that_loses_most_of_its_documents_is_overturned():
-    documents, anchors, _ = topics(3, n=1500, n_labels=4, n_dims=32, sizes=[0.5, 0.48, 0.01, 0.01])
-    anchors[2] = 0.5 * (anchors[0] + anchors[1])  # a vague name between two large labels
-    found = refine(documents, anchors).diagnosis
-    vague = found.labels[2]
-    if vague.kept is not None and vague.kept < 0.5 and vague.after * 3 < vague.before:
-        assert vague.overturned
-    assert found.labels[0].overturned is False
+def diagnosed(before, after):
+    """The diagnosis of given labels; documents are close to the names of their labels after."""
+    anchors = np.eye(3, 16)
+    noise = 0.1 * np.random.default_rng(0).normal(size=(len(before), 16))
+    documents = (anchors[after] + noise).astype(np.float32)
+    result = replace(
+        refine(documents, anchors), unrefined=np.array(before), predictions=np.array(after)
+    )
+    problem = Problem(anchors, 3, len(before), DISTANCES["cosine"])
+    return diagnose(Blocks([documents]), problem, result).labels
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept", "overturned"),
+    [
+        # Label 0 loses 8 of 10 documents, and is left with a fifth of its size.
+        (10 * [0] + 20 * [1], 2 * [0] + 28 * [1], 0.2, True),
+        # It loses as many, but gains as many others.
+        (10 * [0] + 20 * [1], 2 * [0] + 8 * [1] + 8 * [0] + 12 * [1], 0.2, False),
+        # It keeps all of its documents and grows threefold.
+        (10 * [0] + 20 * [1], 30 * [0], 1.0, False),
+    ],
+)
+def test_a_label_is_overturned_if_most_documents_leave_and_its_size_changes(
+    before, after, kept, overturned
+):
+    label = diagnosed(before, after)[0]
+    assert label.kept == pytest.approx(kept)
+    assert (label.closest, label.overturned) == (None, overturned)
 
 
 def test_few_documents_and_low_expected_accuracy_are_cautions_not_distrust():

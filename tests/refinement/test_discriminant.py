@@ -343,3 +343,13 @@ def test_vectors_that_are_all_similar_are_refined_as_well_as_others():
     similar = refine(apart + shared, anchors + shared)
     assert np.linalg.norm(unit_rows((apart + shared).astype(float)).mean(axis=0)) > 0.9
     assert accuracy(similar, truth) > accuracy(refine(apart, anchors), truth) - 0.05
+
+
+def test_the_rule_of_a_pass_counts_short_cluster_means_for_little():
+    """Cluster means are scaled by one common factor, so a short one leaves the anchor in charge."""
+    sums = np.array([[9.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # means of lengths 0.9 and 0.1
+    anchors = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    step = Cluster(np.zeros(3), anchors, np.full(2, 10.0), sums, 0.5, 2.0, np.zeros(2))
+    factor = 1 / np.mean([0.9, 0.1])
+    mixed = 0.5 * factor * np.array([[0.9, 0.0, 0.0], [0.0, 0.1, 0.0]]) + 0.5 * anchors
+    np.testing.assert_allclose(step.weights(), 2.0 * unit_rows(mixed), atol=1e-9)
