@@ -62,8 +62,8 @@ def diagnosed(before, after):
         (10 * [0] + 20 * [1], 2 * [0] + 28 * [1], 0.2, True),
         # It loses as many, but gains as many others.
         (10 * [0] + 20 * [1], 2 * [0] + 8 * [1] + 8 * [0] + 12 * [1], 0.2, False),
-        # It keeps all of its documents and grows threefold.
-        (10 * [0] + 20 * [1], 30 * [0], 1.0, False),
+        # It keeps all of its documents and grows more than threefold.
+        (10 * [0] + 30 * [1], 35 * [0] + 5 * [1], 1.0, False),
     ],
 )
 def test_a_label_is_overturned_if_most_documents_leave_and_its_size_changes(
