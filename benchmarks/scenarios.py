@@ -49,7 +49,7 @@ from ulr.experiments.phrasings import MAIN_NAMES
 from ulr.files import atomic_file
 from ulr.metrics import calibration_error
 from ulr.refinement import METHODS, Refinement, calibrate, refine
-from ulr.refinement.discriminant import Constants
+from ulr.refinement.constants import Constants
 from ulr.refinement.distances import unit_rows
 from ulr.word_counts import count_words
 

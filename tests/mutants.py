@@ -33,7 +33,7 @@ class Mutant:
 
 def _constant(name: str, old: str, new: str) -> Mutant:
     line = f"    {name}: float = {old}\n"
-    return Mutant(name, "discriminant.py", line, f"    {name}: float = {new}\n")
+    return Mutant(name, "constants.py", line, f"    {name}: float = {new}\n")
 
 
 MUTANTS = [
@@ -56,8 +56,8 @@ MUTANTS = [
     _constant("agreement_lead", "0.35", "0.0"),
     _constant("cluster_share", "0.25", "0.0"),
     _constant("guard_low", "0.7", "0.0"),
-    Mutant("fewer cluster passes", "discriminant.py", "cluster_passes: int = 8", "cluster_passes: int = 4"),
-    Mutant("fewer Gaussian passes", "discriminant.py", "gaussian_passes: int = 4", "gaussian_passes: int = 1"),
+    Mutant("fewer cluster passes", "constants.py", "cluster_passes: int = 8", "cluster_passes: int = 4"),
+    Mutant("fewer Gaussian passes", "constants.py", "gaussian_passes: int = 4", "gaussian_passes: int = 1"),
     Mutant("smaller fit sample", "discriminant.py", "int | None = 200_000", "int | None = 20_000"),
     Mutant("no leave-one-out", "clusters.py", "others = sizes - shares", "others = sizes - 0 * shares"),
     Mutant("document in its own product", "clusters.py", "factor * (products - shares)", "factor * products"),

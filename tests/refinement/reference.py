@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, rel_entr, softmax
 
-from ulr.refinement.discriminant import Constants
+from ulr.refinement.constants import Constants
 
 EQUAL = 1e-12
 

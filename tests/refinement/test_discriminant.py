@@ -11,7 +11,8 @@ from ulr.refinement import refine, score
 from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import Blocks
 from ulr.refinement.clusters import Cluster, StartClusters
-from ulr.refinement.discriminant import Constants, fit_rows
+from ulr.refinement.constants import Constants
+from ulr.refinement.discriminant import fit_rows
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.methods import METHODS
 

@@ -12,7 +12,7 @@ is one linear rule. The constants are fixed for all data; docs/refinement.md has
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 from ulr.refinement import validation
 from ulr.refinement.anchor_fit import AnchorFit, MeasureAnchorFit
 from ulr.refinement.blocks import EXCLUDED, Blocks
-from ulr.refinement.centred import LEAST_SHARE, MOST_REST, centre_of
+from ulr.refinement.centred import centre_of
 from ulr.refinement.clusters import (
     Assignment,
     Cluster,
@@ -31,6 +31,7 @@ from ulr.refinement.clusters import (
     NearestAnchor,
     StartClusters,
 )
+from ulr.refinement.constants import Constants
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.gaussians import ClustersOfVotes, Gaussians, discriminant, shrunk_covariance
 from ulr.refinement.paper import PaperOptions, fit_nearest, fit_paper
@@ -53,84 +54,6 @@ _TINY = 1e-9
 
 
 @dataclass(frozen=True)
-class Constants:
-    """Constants of the method, the same for all data.
-
-    Attributes
-    ----------
-    centring, mean_rest
-        Least share of the mean document that is subtracted, and most length of the rest relative to
-        the spread of the documents; see `ulr.refinement.centred.centre_of`.
-    held
-        Share of the documents of each label, those with the largest lead, that stay with it while
-        clusters are formed.
-    examples
-        Documents of known label that count as much as the anchor.
-    cluster_passes, gaussian_passes
-        Number of passes of each stage.
-    first_anchor_weight, last_anchor_weight
-        Weight of the anchor in the first and in the last pass over clusters.
-    few_documents
-        Documents per label at which the anchor weight falls only half as far, and words count half.
-        Also the weight, in documents, of the mean of a Gaussian that is expected from the anchor.
-    least_fit
-        Clusters stop when their fit to the anchors is below this share of the initial one.
-    sharpness
-        Mean lead, in log odds, of the best label over the second in the clusters.
-    size_share, size_count
-        Added to the size of every label before its logarithm: a share of the mean size, and a
-        number of documents.
-    balanced, skewed
-        Normalised entropy of the label sizes above which there is no size prior, and below which it
-        is full.
-    shrink
-        Shrinkage of the covariance with many documents per dimension.
-    tie
-        Weight that ties the mean of a Gaussian to its cluster, in mean sizes.
-    temper
-        Factor of the log likelihoods.
-    lead, agreement_lead, most_lead
-        Largest mean lead, in log odds, of a part of the rule when the parts are added. Where the
-        Gaussians agree with the nearest anchors on nearly all documents it is larger:
-        ``agreement_lead`` over the share of the others, at most ``most_lead``. Else the size prior
-        would outweigh clear evidence for small labels.
-    cluster_share
-        Weight of the clusters beside the Gaussians.
-    guard_low, guard_high
-        Fit of the refined labels to the anchors, relative to the initial one, at which Gaussians and
-        words do not count, and from which they count fully.
-    sample
-        Most documents that the covariance and the scale of scores are estimated on.
-    """
-
-    centring: float = LEAST_SHARE
-    mean_rest: float = MOST_REST
-    held: float = 0.3
-    examples: float = 5.0
-    cluster_passes: int = 8
-    gaussian_passes: int = 4
-    first_anchor_weight: float = 0.7
-    last_anchor_weight: float = 0.3
-    few_documents: float = 20.0
-    least_fit: float = 0.85
-    sharpness: float = 3.0
-    size_share: float = 0.05
-    size_count: float = 5.0
-    balanced: float = 0.98
-    skewed: float = 0.95
-    shrink: float = 0.3
-    tie: float = 1.0
-    temper: float = 0.5
-    lead: float = 2.0
-    agreement_lead: float = 0.35
-    most_lead: float = 20.0
-    cluster_share: float = 0.25
-    guard_low: float = 0.7
-    guard_high: float = 0.9
-    sample: int = 16_384
-
-
-@dataclass(frozen=True)
 class DiscriminantOptions:
     """Options of the default method.
 
@@ -146,7 +69,7 @@ class DiscriminantOptions:
 
     prior: Any = "estimate"
     fit_sample: int | None = 200_000
-    constants: Constants = Constants()
+    constants: Constants = field(default_factory=Constants)
 
     def validate(self, n_labels: int) -> None:
         """Refuse options that do not suit the labels."""

@@ -20,7 +20,7 @@ from ulr.refinement.blocks import EXCLUDED, VectorSource
 from ulr.refinement.distances import DISTANCES
 from ulr.refinement.products import Float
 from ulr.refinement.result import Pass, Refinement
-from ulr.refinement.rule import LinearRule, RuleMean, rule_of_centroids
+from ulr.refinement.rule import LinearRule, View, rule_of_centroids
 
 
 def refine_ensemble(
@@ -135,7 +135,7 @@ class _Group:
     first: Refinement
     count: int = 0
     converged: bool = True
-    rules: RuleMean = field(default_factory=RuleMean)
+    rules: RuleMean = field(default_factory=lambda: RuleMean())
     centroids: Float | float = 0.0
     objective: Float = field(default_factory=lambda: np.zeros(0))
     changed: Float = field(default_factory=lambda: np.zeros(0))
@@ -170,3 +170,36 @@ class _Group:
                 zip(self.changed, self.objective.tolist(), self.scored, strict=True)
             )
         )
+
+
+class RuleMean:
+    """Adds up rules, and gives the rule whose scores are the means of theirs.
+
+    Views of the same transformation are merged, so the mean is no larger than one rule when all
+    were fitted on the same documents.
+    """
+
+    def __init__(self) -> None:
+        self._views: dict[tuple[bool, bytes], View] = {}
+        self._offsets: Float | float = 0.0
+        self._subtract_square = False
+        self._count = 0
+
+    def add(self, rule: LinearRule) -> None:
+        """Add a rule without word weights."""
+        for view in rule.views:
+            key = view.normalize, b"" if view.centre is None else view.centre.tobytes()
+            before = self._views.get(key)
+            weights = view.weights if before is None else before.weights + view.weights
+            self._views[key] = replace(view, weights=weights)
+        self._offsets = self._offsets + rule.offsets
+        self._subtract_square = rule.subtract_square
+        self._count += 1
+
+    def rule(self) -> LinearRule:
+        """The mean of the rules so far."""
+        views = tuple(
+            replace(view, weights=view.weights / self._count) for view in self._views.values()
+        )
+        offsets = np.asarray(self._offsets) / self._count
+        return LinearRule(views, offsets, self._subtract_square)

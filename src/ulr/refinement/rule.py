@@ -388,36 +388,3 @@ def rule_of_centroids(centroids: Float, distance: Distance) -> LinearRule:
         return LinearRule((View(centroids, normalize=False),), nothing)
     view = View(2.0 * centroids, normalize=False)
     return LinearRule((view,), -squared_lengths(centroids), subtract_square=True)
-
-
-class RuleMean:
-    """Adds up rules, and gives the rule whose scores are the means of theirs.
-
-    Views of the same transformation are merged, so the mean is no larger than one rule when all
-    were fitted on the same documents.
-    """
-
-    def __init__(self) -> None:
-        self._views: dict[tuple[bool, bytes], View] = {}
-        self._offsets: Float | float = 0.0
-        self._subtract_square = False
-        self._count = 0
-
-    def add(self, rule: LinearRule) -> None:
-        """Add a rule without word weights."""
-        for view in rule.views:
-            key = view.normalize, b"" if view.centre is None else view.centre.tobytes()
-            before = self._views.get(key)
-            weights = view.weights if before is None else before.weights + view.weights
-            self._views[key] = replace(view, weights=weights)
-        self._offsets = self._offsets + rule.offsets
-        self._subtract_square = rule.subtract_square
-        self._count += 1
-
-    def rule(self) -> LinearRule:
-        """The mean of the rules so far."""
-        views = tuple(
-            replace(view, weights=view.weights / self._count) for view in self._views.values()
-        )
-        offsets = np.asarray(self._offsets) / self._count
-        return LinearRule(views, offsets, self._subtract_square)
