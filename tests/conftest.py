@@ -3,6 +3,7 @@
 import csv
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,3 +96,20 @@ def classified(command, tmp_path_factory):
     result = command("classify", source, *task, "-o", output, "--save-model", model)
     assert result.code == 0, result.err
     return SimpleNamespace(source=source, task=task, output=output, model=model, result=result)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    options = (
+        "--headless --no-sandbox --disable-gpu --disable-background-networking "
+        "--disable-component-update --disable-sync"
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=options.split())
+        yield browser
+        browser.close()

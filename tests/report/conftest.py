@@ -1,6 +1,5 @@
 """A report to look at, and a browser without a network to look with."""
 
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -41,23 +40,6 @@ def report_path(report, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     report.write(path)
     return path
-
-
-@pytest.fixture(scope="session")
-def browser():
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.skip("chromium is not installed")
-    from playwright.sync_api import sync_playwright
-
-    options = (
-        "--headless --no-sandbox --disable-gpu --disable-background-networking "
-        "--disable-component-update --disable-sync"
-    )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=options.split())
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
 from ulr.cli.report import report
 from ulr.cli.reproduce import reproduce
+from ulr.cli.serve import serve
 from ulr.cli.train import train_encoder
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app.command()(classify)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(report)
+app.command()(serve)
 app.command()(audit)
 app.command()(encoders)
 app.command()(cache)

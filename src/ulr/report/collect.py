@@ -119,7 +119,7 @@ class Collector:
         labelled = sum(self._flows.values())
         refinement = getattr(classifier, "refinement_", None)
         diagnosis = getattr(classifier, "diagnosis_", None)
-        flows = _sorted_pairs(self._flows)
+        flows = sorted_pairs(self._flows)
         encoder = self._model.encoder
         return ReportData(
             run=Run(
@@ -150,7 +150,7 @@ class Collector:
                 for i in range(_BINS)
             ),
             trace=() if refinement is None else tuple(map(asdict, refinement.trace)),
-            documents=_documents(sample, layout.positions, truth),
+            documents=shown_documents(sample, layout.positions, truth),
             sampled=len(sample.texts) < self._sampler.n_seen,
             least_of_label=self._sampler.least_of_label,
             comparison=None if truth is None else self._comparison(truth),
@@ -198,8 +198,8 @@ class Collector:
             figures=refined.labels,
             figures_before=by_name.labels,
             reliability=_reliability(after == truth, confidence),
-            confusion=_sorted_pairs(_cells(refined.confusion))[:_MOST_PAIRS],
-            confusion_before=_sorted_pairs(_cells(by_name.confusion))[:_MOST_PAIRS],
+            confusion=sorted_pairs(_cells(refined.confusion))[:_MOST_PAIRS],
+            confusion_before=sorted_pairs(_cells(by_name.confusion))[:_MOST_PAIRS],
         )
 
 
@@ -227,7 +227,8 @@ def _point(places: Float, label: int) -> tuple[float, float] | None:
     return x, y
 
 
-def _documents(sample: Sample, positions: Float, truth: Indices | None) -> Documents:
+def shown_documents(sample: Sample, positions: Float, truth: Indices | None) -> Documents:
+    """The documents of a sample as a report lists them."""
     predictions = sample.predictions
     probabilities = predictions.probabilities.copy()
     rows = np.arange(len(probabilities))
@@ -260,7 +261,8 @@ def _cells(matrix: Indices) -> Counts:
     return dict(zip(pairs, matrix[rows, columns].tolist(), strict=True))
 
 
-def _sorted_pairs(counts: Counts) -> Pairs:
+def sorted_pairs(counts: Counts) -> Pairs:
+    """Counts of pairs of labels, the largest first."""
     pairs = ((one, other, count) for (one, other), count in counts.items())
     return tuple(sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1])))
 

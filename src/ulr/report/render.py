@@ -18,7 +18,7 @@ from ulr.files import atomic_file, refuse_existing
 from ulr.report.data import Pairs, ReportData
 
 # In the order of their imports.
-_MODULES = ("dom", "colors", "store", "view", "paint", "map", "flow", "charts", "table", "report")
+_MODULES = tuple("dom colors store view paint map flow charts table controls report".split())
 _STATIC = files("ulr.report") / "static"
 _MOST_CONFUSION_LABELS = 20
 _MOST_CONFUSED = 30

@@ -102,5 +102,5 @@ export function drawFlow(container, labels, allFlows) {
   }
 
   whenResized(container, draw);
-  whenColorsChange(() => draw(container.clientWidth));
+  whenColorsChange(() => container.clientWidth && draw(container.clientWidth));
 }

@@ -7,13 +7,21 @@ import { dotSize, paintDocuments, paintLine, paintNames, paintPath, paintRing } 
 const REACH = 14;
 const ZOOM_STEP = 1.5;
 const PAN_STEP = 80;
+const MOST_CORNERS = 48;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /** Label, confidence and row of a document in one line. */
 export function summary({ documents, labels }, i) {
   const [label, before] = [documents.label[i], documents.unrefined[i]];
   const by = before === label ? "" : `, by name ${labels[before].name}`;
-  return `${labels[label].name} (${percent(documents.confidence[i])})${by}; row ${count(documents.row[i])}`;
+  const note = documents.notes?.[i] ? `; ${documents.notes[i]}` : "";
+  return `${labels[label].name} (${percent(documents.confidence[i])})${by}; row ${count(documents.row[i])}${note}`;
+}
+
+/** A drawn line with fewer points and digits, so that it fits into an address. */
+function simplified(points) {
+  const step = Math.ceil(points.length / MOST_CORNERS);
+  return points.filter((_, i) => i % step === 0).map((point) => point.map((at) => Number(at.toFixed(4))));
 }
 
 /**
@@ -168,7 +176,7 @@ export function createMap({ canvas, tooltip, live }, store) {
       drag = null;
       redraw();
     });
-    if (line?.length > 2) store.setFilter({ region: line.map((pixel) => view.unplace(...pixel)) });
+    if (line?.length > 2) store.setFilter({ region: simplified(line.map((pixel) => view.unplace(...pixel))) });
   });
   canvas.addEventListener("pointercancel", () => {
     drag = null;

@@ -1,6 +1,6 @@
 // The documents and the selection that every view shows.
 
-const ALL = { labels: [], low: 0, high: 1, words: "", moved: false, wrong: false, region: null };
+const ALL = { labels: [], low: 0, high: 1, words: "", moved: false, wrong: false, flags: [], region: null };
 
 /** Terms of a search: words in lower case that a document must all contain. */
 export const searchTerms = (words) => words.toLowerCase().split(/\s+/).filter(Boolean);
@@ -54,6 +54,11 @@ export function createStore(documents, labels) {
       update();
     },
 
+    /** Show documents or labels that have changed in place; the table stays on its page. */
+    refresh() {
+      update({ kept: true });
+    },
+
     /** Make a document the active one; `reveal` asks the table to turn to its page. */
     setActive(document, reveal = false) {
       if (document === store.active && !reveal) return;
@@ -68,11 +73,12 @@ export function createStore(documents, labels) {
     if (documents.confidence[i] < filter.low || documents.confidence[i] > filter.high) return false;
     if (filter.moved && documents.label[i] === documents.unrefined[i]) return false;
     if (filter.wrong && (documents.truth[i] < 0 || documents.truth[i] === documents.label[i])) return false;
+    if (!filter.flags.every((name) => documents[name]?.[i])) return false;
     if (filter.region && !inside(filter.region, documents.x[i], documents.y[i])) return false;
     return terms.every((term) => lower[i].includes(term));
   }
 
-  function update() {
+  function update(change = {}) {
     const terms = searchTerms(store.filter.words);
     const chosen = new Set(store.filter.labels);
     const found = [...documents.row.keys()].filter((i) => matches(i, terms, chosen));
@@ -80,7 +86,7 @@ export function createStore(documents, labels) {
     const sign = store.sort.down ? -1 : 1;
     store.shown = found.sort((a, b) => sign * (values[a] - values[b]) || a - b);
     if (store.active >= 0 && !matches(store.active, terms, chosen)) store.active = -1;
-    notify({ active: false, reveal: false });
+    notify({ active: false, reveal: false, ...change });
   }
 
   function notify(change) {

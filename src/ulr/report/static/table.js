@@ -37,6 +37,7 @@ export function createTable({ table, pager }, store) {
     if (before !== label) add("by name", before);
     if (second > 0) add("second", documents.second[i], ` ${percent(second)}`);
     if (truth >= 0) add("true", truth, truth === label ? "" : element("span", { class: "wrong" }, " ✗"));
+    if (documents.notes?.[i]) lines.push(element("div", { class: "line" }, documents.notes[i]));
     return lines;
   }
 
@@ -75,6 +76,7 @@ export function createTable({ table, pager }, store) {
   function draw() {
     page = Math.min(page, pages() - 1);
     rows = store.shown.slice(page * PAGE, (page + 1) * PAGE);
+    const hadFocus = body.contains(document.activeElement);
     body.replaceChildren(...rows.map(row));
     if (!rows.length) {
       const cell = element("td", { colspan: 4, class: "empty" }, "No document matches these filters.");
@@ -87,6 +89,7 @@ export function createTable({ table, pager }, store) {
       head.setAttribute("aria-sort", sorted ? (store.sort.down ? "descending" : "ascending") : "none");
     }
     mark();
+    if (hadFocus) body.querySelector('tr[tabindex="0"]')?.focus({ preventScroll: true });
   }
 
   function mark() {
@@ -120,6 +123,7 @@ export function createTable({ table, pager }, store) {
   store.subscribe((change) => {
     if (change.reveal) reveal();
     else if (change.active) mark();
+    else if (change.kept) draw();
     else turn(0);
   });
   whenColorsChange(draw);

@@ -1,0 +1,105 @@
+"""Puts the page, the API and the checks together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from anyio import CapacityLimiter
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from ulr import __version__
+from ulr.cores import available_cores
+from ulr.encoders import Encoder, load_encoder
+from ulr.errors import EncoderError, InputError
+from ulr.web.api import Server, router
+from ulr.web.jobs import Jobs
+from ulr.web.security import Guard
+from ulr.web.sessions import Conflict, Sessions
+from ulr.web.settings import Settings
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application of `ulr serve`.
+
+    Parameters
+    ----------
+    settings
+        Settings and limits; the defaults if not given.
+    """
+    settings = settings or Settings()
+    encoder = load_encoder(settings.encoder)
+    if not isinstance(encoder, Encoder):
+        raise EncoderError(
+            f"the page keeps vectors of texts, but {settings.encoder!r} scores pairs of text and "
+            "label; choose another encoder."
+        )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        sessions, jobs = Sessions(settings), Jobs(settings.workers)
+        predicting = CapacityLimiter(available_cores())
+        app.state.server = Server(settings, encoder, sessions, jobs, predicting)
+        try:
+            yield
+        finally:
+            jobs.close()
+            sessions.close()
+
+    app = FastAPI(
+        title="ulr",
+        version=__version__,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these pages load scripts from other servers
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.include_router(router)
+    page = files("ulr.web") / "static" / "page.html"
+
+    @app.get("/", include_in_schema=False)
+    def show_page() -> FileResponse:
+        return FileResponse(str(page), media_type="text/html")
+
+    for path, package in (("/static/report", "ulr.report"), ("/static", "ulr.web")):
+        app.mount(path, StaticFiles(directory=str(files(package) / "static")))
+    for error, handler in _HANDLERS.items():
+        app.add_exception_handler(error, handler)
+    app.add_middleware(Guard, settings=settings)
+    return app
+
+
+async def _http_error(request: Request, error: Any) -> JSONResponse:
+    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+
+async def _invalid(request: Request, error: Any) -> JSONResponse:
+    first = error.errors()[0]
+    # Names of types, such as "list[str]", are no part of the request.
+    parts = [str(part) for part in first["loc"] if part != "body"]
+    place = ".".join(part for part in parts if part.isidentifier() or part.isdigit())
+    return JSONResponse({"error": f"{place or 'the request'}: {first['msg']}."}, 422)
+
+
+async def _input_error(request: Request, error: Any) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 409 if isinstance(error, Conflict) else 400)
+
+
+async def _server_error(request: Request, error: Any) -> JSONResponse:
+    return JSONResponse(
+        {"error": "something went wrong on the server; its log has the details."}, 500
+    )
+
+
+_HANDLERS: dict[type[Exception], Any] = {
+    HTTPException: _http_error,
+    RequestValidationError: _invalid,
+    InputError: _input_error,
+    Exception: _server_error,
+}

@@ -1,0 +1,74 @@
+// The editor of labels: a name and phrases for each.
+import { count, element } from "./report/dom.js";
+import { labelColor, whenColorsChange } from "./report/colors.js";
+
+const EMPTY = { id: null, name: "", phrases: [] };
+
+/** The editor in a list; a person adds, renames and removes labels in it. */
+export function createLabelEditor(list, addButton) {
+  let rows = [];
+
+  function addRow(label, size) {
+    const described = label.phrases.length === 1 && label.phrases[0] === label.name ? [] : label.phrases;
+    const input = (value, placeholder) => element("input", { type: "text", value, placeholder, autocomplete: "off" });
+    const name = input(label.name, "name");
+    const phrases = input(described.join("; "), "phrases (optional)");
+    const remove = element("button", { type: "button", onclick: () => removeRow(row) }, "×");
+    const swatch = element("span", { class: "swatch" });
+    const number = element("span", { class: "muted size" }, size === undefined ? "" : count(size));
+    const row = { id: label.id, name, phrases, remove, swatch, item: null };
+    row.item = element("li", {}, swatch, name, phrases, number, remove);
+    name.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || rows.at(-1) !== row || !name.value.trim()) return;
+      event.preventDefault();
+      addRow(EMPTY).name.focus();
+    });
+    rows.push(row);
+    list.append(row.item);
+    describeRows();
+    return row;
+  }
+
+  function removeRow(row) {
+    const at = rows.indexOf(row);
+    rows.splice(at, 1);
+    row.item.remove();
+    if (!rows.length) addRow(EMPTY);
+    describeRows();
+    rows[Math.min(at, rows.length - 1)].name.focus();
+  }
+
+  function describeRows() {
+    rows.forEach((row, i) => {
+      row.name.setAttribute("aria-label", `Name of label ${i + 1}`);
+      row.phrases.setAttribute("aria-label", `Phrases of label ${i + 1}`);
+      row.remove.setAttribute("aria-label", `Remove label ${i + 1}`);
+      row.swatch.textContent = i < 9 ? i + 1 : "";
+      row.swatch.style.setProperty("--color", labelColor(i));
+    });
+  }
+
+  const texts = (input) =>
+    input.value
+      .split(";")
+      .map((text) => text.trim())
+      .filter(Boolean);
+
+  addButton.addEventListener("click", () => addRow(EMPTY).name.focus());
+  whenColorsChange(describeRows);
+  return {
+    /** Show labels, and numbers of documents beside them. */
+    set(labels, sizes = []) {
+      rows = [];
+      list.replaceChildren();
+      labels.forEach((label, i) => addRow(label, sizes[i]));
+      if (!labels.length) for (let i = 0; i < 3; i++) addRow(EMPTY);
+    },
+    /** The labels that have a name. */
+    get: () =>
+      rows
+        .map((row) => ({ id: row.id, name: row.name.value.trim(), phrases: texts(row.phrases) }))
+        .filter((label) => label.name || label.phrases.length),
+    focus: () => rows[0].name.focus(),
+  };
+}

@@ -1,0 +1,148 @@
+// What the page shows of a result: summary, flow, map, table and legend, over one store.
+import { count, element, percent } from "./report/dom.js";
+import { connectFilters, connectMapButtons, createLegend, find } from "./report/controls.js";
+import { createStore } from "./report/store.js";
+import { createMap } from "./report/map.js";
+import { createTable, labelTag } from "./report/table.js";
+import { drawFlow } from "./report/flow.js";
+import { labelColor, whenColorsChange } from "./report/colors.js";
+
+const MOST_PATHS = 12;
+const cell = (...content) => element("td", {}, ...content);
+const number = (value) => element("td", { class: "number" }, count(value));
+
+/** Views of the documents of a first result; later results of the same documents update them. */
+export function createResult(view) {
+  prepare(view);
+  const store = createStore(view.documents, view.labels);
+  createLegend(find("legend"), store);
+  connectFilters(find("filters"), find("status"), store);
+  const map = createMap({ canvas: find("map"), tooltip: find("tooltip"), live: find("live") }, store);
+  find("paths").setAttribute("aria-pressed", view.labels.length <= MOST_PATHS);
+  connectMapButtons(map);
+  const table = createTable({ table: find("documents"), pager: find("pager") }, store);
+  const result = {
+    store,
+    map,
+    table,
+    view,
+    fitted: view.documents.label,
+
+    /** Whether another result has the same documents. */
+    fits: (other) =>
+      other.documents.row.length === store.documents.row.length && other.columns.join("\n") === result.view.columns.join("\n"),
+
+    update(other) {
+      prepare(other);
+      const chosen = store.filter.labels.map((i) => store.labels[i].id);
+      Object.assign(store.documents, other.documents);
+      store.labels.splice(0, store.labels.length, ...other.labels);
+      store.filter.labels = chosen.map((id) => store.labels.findIndex((label) => label.id === id)).filter((i) => i >= 0);
+      Object.assign(result, { view: other, fitted: other.documents.label });
+      showSummary(other);
+    },
+
+    /** Show the labels that documents were given. */
+    correct(corrections) {
+      const { documents, labels } = store;
+      const given = new Map(corrections.map(({ row, label }) => [row, labels.findIndex(({ name }) => name === label)]));
+      documents.label = documents.row.map((row, i) => {
+        const label = given.get(row) ?? -1;
+        return label >= 0 ? label : result.fitted[i];
+      });
+      documents.corrected = documents.row.map((row) => given.has(row));
+      documents.notes = documents.row.map((row, i) => {
+        if (documents.corrected[i]) return "corrected";
+        return documents.previous[i] ? `before the last run ${documents.previous[i]}` : "";
+      });
+      store.refresh();
+    },
+  };
+  whenColorsChange(() => showSizes(result.view));
+  showSummary(view);
+  return result;
+}
+
+/** Columns that only this page has. */
+function prepare({ documents, previous }) {
+  documents.previous = documents.row.map((_, i) => previous[i] ?? null);
+  documents.changed = documents.previous.map((label) => label !== null);
+  documents.corrected = documents.row.map(() => false);
+}
+
+function showSummary(view) {
+  showVerdict(view);
+  const figures = [
+    ["Documents", count(view.all_documents), ""],
+    ["Moved by refinement", count(view.moved), percent(view.moved / Math.max(1, view.labelled_documents), 1)],
+    ["Corrections used", count(view.corrections.length), ""],
+  ];
+  const expected = view.diagnosis?.expected_accuracy;
+  if (expected) figures.push(["Expected accuracy", percent(expected), "from confidence"]);
+  const entry = ([name, value, small]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, `${value} `, element("small", {}, small)));
+  find("figures").replaceChildren(...figures.map(entry));
+  showChanges(view);
+  const chart = element("div", { class: "chart" });
+  find("flow").replaceChildren(chart);
+  drawFlow(chart, view.labels, view.flows);
+  showSizes(view);
+  const n = view.documents.row.length;
+  find("sampled").textContent =
+    n < view.labelled_documents
+      ? `A random sample of ${count(n)} of ${count(view.labelled_documents)} documents.`
+      : `All ${count(n)} documents with a label.`;
+}
+
+function showVerdict({ diagnosis, all_documents, labelled_documents, seconds }) {
+  const [strong, rest] = find("verdict").children;
+  const trusted = diagnosis?.refined && diagnosis.trusted;
+  find("verdict").className = `verdict ${!diagnosis?.refined ? "none" : trusted ? "good" : "bad"}`;
+  if (!diagnosis?.refined) {
+    strong.textContent = "Not refined.";
+    rest.textContent = "Documents have the label whose name is nearest.";
+  } else if (trusted) {
+    strong.textContent = "The refinement can be trusted.";
+    rest.textContent = "Refined labels still mean what their names say.";
+  } else {
+    strong.textContent = "Check before use.";
+    rest.textContent = "Some refined labels may not mean what their names say.";
+  }
+  rest.textContent += ` It took ${seconds.toFixed(1)} s.`;
+  const warnings = [...(diagnosis?.warnings ?? [])];
+  const without = all_documents - labelled_documents;
+  if (without) warnings.push(`${count(without)} documents have no words that the encoder knows, and got no label.`);
+  find("warnings").replaceChildren(...warnings.map((warning) => element("li", {}, warning)));
+}
+
+function showChanges({ result, changes }) {
+  const total = changes.reduce((sum, [, , n]) => sum + n, 0);
+  find("changed").textContent =
+    result === 1 ? "" : total ? `The last run gave ${count(total)} documents another label.` : "The last run changed no label.";
+  find("changes").hidden = !total;
+  const row = ([before, now, n]) => element("tr", {}, cell(before), cell(now), number(n));
+  find("changes").querySelector("tbody").replaceChildren(...changes.map(row));
+}
+
+function showSizes({ labels }) {
+  const row = (label, i) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, labelTag(labels, i)),
+      number(label.before),
+      number(label.after),
+      cell(label.words.join(", ")),
+    );
+  find("sizes").tBodies[0].replaceChildren(...labels.map(row));
+}
+
+/** Buttons that give the active document a label. */
+export function assignButtons(labels, probabilities, current, onclick) {
+  return labels.map(({ name }, i) => {
+    const key = i < 9 ? element("kbd", {}, String(i + 1)) : null;
+    const share = probabilities ? element("span", { class: "muted" }, ` ${percent(probabilities[name] ?? 0)}`) : null;
+    const look = { type: "button", class: "tag", "aria-pressed": String(i === current), "--color": labelColor(i) };
+    return element("button", { ...look, onclick: () => onclick(i) }, name, share, " ", key);
+  });
+}

@@ -1,0 +1,131 @@
+"""A server within this process, and one that a browser can reach."""
+
+import contextlib
+import csv
+import io
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tiny_task import LABELS, TEXTS, generated_texts, static
+from ulr import DatalessClassifier
+
+HOSTILE = [
+    "striker </script><script>window.attacked = 1</script> goal",
+    "bank &lt;b&gt; &amp; profit <img src=x onerror='window.attacked = 2'>",
+]
+
+
+@pytest.fixture(scope="session")
+def documents():
+    """Texts with their topics, and with markup in two of them."""
+    texts, truth = generated_texts(160)
+    return SimpleNamespace(texts=[*texts, *HOSTILE], truth=truth)
+
+
+@pytest.fixture(scope="session")
+def table(documents):
+    """A CSV file with the texts in its second column."""
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    writer.writerow(["id", "note"])
+    writer.writerows([f"D{i}", text] for i, text in enumerate(documents.texts))
+    return lines.getvalue().encode()
+
+
+@pytest.fixture
+def new_client():
+    """Start servers within this process; they stop at the end of the test."""
+    pytest.importorskip("fastapi")
+    from starlette.testclient import TestClient
+
+    from ulr.web.app import create_app
+    from ulr.web.settings import Settings
+
+    with contextlib.ExitStack() as stack:
+
+        def start(**settings):
+            app = create_app(Settings(**{"encoder": static(), **settings}))
+            return stack.enter_context(TestClient(app, base_url="http://localhost"))
+
+        yield start
+
+
+@pytest.fixture
+def client(new_client):
+    return new_client()
+
+
+class Person:
+    """Somebody who uses the API of a server."""
+
+    def __init__(self, client, content, name="notes.csv"):
+        self.client = client
+        answer = client.post("/api/sessions", params={"name": name}, content=content)
+        assert answer.status_code == 201, answer.text
+        self.info = answer.json()
+        self.path = f"/api/sessions/{self.info['id']}"
+
+    def get(self, rest="", status=200, **options):
+        return self._checked(self.client.get(self.path + rest, **options), status)
+
+    def post(self, rest, json=None, status=200):
+        return self._checked(self.client.post(self.path + rest, json=json), status)
+
+    def _checked(self, answer, status):
+        assert answer.status_code == status, answer.text
+        is_json = answer.headers.get("content-type") == "application/json"
+        return answer.json() if is_json else answer.content
+
+    def start(self, labels, columns=("note",), status=202):
+        labels = [{"name": each} if isinstance(each, str) else each for each in labels]
+        return self.post("/run", {"columns": columns, "labels": labels}, status)
+
+    def finish(self, state="done"):
+        limit = time.monotonic() + 20
+        while (job := self.get("/job"))["state"] in ("waiting", "running"):
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        assert job["state"] == state, job
+        return job
+
+    def classify(self, labels=LABELS, columns=("note",)):
+        self.start(labels, columns)
+        self.finish()
+        return self.get("/view")
+
+
+@pytest.fixture
+def person(client, table):
+    return Person(client, table)
+
+
+@pytest.fixture
+def new_person():
+    return Person
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A real server on a free port of this computer."""
+    uvicorn = pytest.importorskip("uvicorn")
+    from ulr.cli.serve import listen
+    from ulr.web.app import create_app
+    from ulr.web.settings import Settings
+
+    model = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).model_
+    app = create_app(Settings(encoder=static(), model=model, max_upload=2 << 20))
+    with listen("127.0.0.1", 0) as listener:
+        running = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        thread = threading.Thread(target=running.run, args=([listener],))
+        thread.start()
+        limit = time.monotonic() + 20
+        while not running.started:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        running.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()

@@ -1,0 +1,506 @@
+"""The API: results are those of the classifier, choices can be changed and undone, data is bounded."""
+
+import asyncio
+import gzip
+import io
+import json
+import stat
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tiny_task import LABELS, NEW, CountingEncoder, HashingEncoder, static
+from ulr import DatalessClassifier
+from ulr.labels import read_labels
+from ulr.tables import open_table
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def fitted(documents, y=None, labels=LABELS):
+    return DatalessClassifier(labels, encoder=static()).fit(documents.texts, y)
+
+
+def test_the_result_is_that_of_the_classifier(person, documents):
+    view = person.classify()
+    model = fitted(documents)
+    assert [label["name"] for label in view["labels"]] == LABELS
+    assert view["documents"]["row"] == list(range(1, len(documents.texts) + 1))
+    assert view["documents"]["label"] == model.refinement_.predictions.tolist()
+    assert view["documents"]["unrefined"] == model.refinement_.unrefined.tolist()
+    moved = model.refinement_.predictions != model.refinement_.unrefined
+    assert view["moved"] == moved.sum() > 0
+    sizes = np.bincount(model.refinement_.predictions, minlength=3)
+    assert [label["after"] for label in view["labels"]] == sizes.tolist()
+    assert sum(n for _, _, n in view["flows"]) == len(documents.texts)
+
+
+def test_phrases_describe_a_label(person, documents):
+    phrases = {"sports": ["football", "tennis match"], "other": ["banks and money", "physics"]}
+    view = person.classify([{"name": name, "phrases": own} for name, own in phrases.items()])
+    expected = fitted(documents, labels=phrases).refinement_.predictions
+    assert view["documents"]["label"] == expected.tolist()
+
+
+def test_corrected_documents_are_known_examples(person, documents):
+    view = person.classify()
+    rows = view["next"][:4]
+    wrong = [LABELS[(view["documents"]["label"][i] + 1) % 3] for i in rows]
+    for i, label in zip(rows, wrong, strict=True):
+        info = person.post("/corrections", {"rows": [i + 1], "label": label})
+    assert info["outdated"]
+    y = [None] * len(documents.texts)
+    for i, label in zip(rows, wrong, strict=True):
+        y[i] = label
+    again = person.classify(info["labels"])
+    expected = fitted(documents, y).refinement_.predictions
+    assert again["documents"]["label"] == expected.tolist()
+    assert dict(again["corrections"]) == {i + 1: y[i] for i in rows}
+    assert set(again["next"]).isdisjoint(rows)
+    assert not person.get()["outdated"]
+
+
+def test_documents_to_check_next_have_the_smallest_lead(person):
+    view = person.classify()
+    lead = np.subtract(
+        view["documents"]["confidence"], np.array(view["documents"]["second_confidence"])
+    )
+    assert lead[view["next"]].tolist() == pytest.approx(sorted(lead)[: len(view["next"])], abs=2e-4)
+
+
+def test_a_renamed_label_keeps_its_corrections_and_is_no_change(person):
+    person.classify()
+    person.post("/corrections", {"rows": [1, 2], "label": "sports"})
+    view = person.classify(person.get()["labels"])
+    labels = person.get()["labels"]
+    labels[0]["name"] = "athletics"  # its phrase stays as it is
+    again = person.classify(labels)
+    assert person.get()["corrections"] == [
+        {"row": 1, "label": "athletics"},
+        {"row": 2, "label": "athletics"},
+    ]
+    assert again["documents"]["label"] == view["documents"]["label"]
+    assert again["changes"] == []
+
+
+def test_changes_are_the_documents_with_another_label_than_before(person):
+    before = person.classify()
+    labels = person.get()["labels"]
+    labels[1] = {"name": "research", "phrases": ["laboratory", "physics"]}
+    after = person.classify(labels)
+    names = [[label["name"] for label in view["labels"]] for view in (before, after)]
+    pairs = [
+        (names[0][one], names[1][other])
+        for one, other in zip(
+            before["documents"]["label"], after["documents"]["label"], strict=True
+        )
+    ]
+    moved = [one if one != other else None for one, other in pairs]
+    assert after["previous"] == moved
+    assert {(one, other): n for one, other, n in after["changes"]} == {
+        pair: pairs.count(pair) for pair in pairs if pair[0] != pair[1]
+    }
+
+
+def test_undo_takes_back_one_change_at_a_time(person):
+    person.classify()
+    first = person.get()
+    person.post("/corrections", {"rows": [3], "label": "business"})
+    person.post("/corrections", {"rows": [3], "label": None})
+    person.classify([*first["labels"][:2], {"name": "weather"}])
+    assert [label["name"] for label in person.post("/undo")["labels"]] == LABELS
+    assert person.post("/undo")["corrections"] == [{"row": 3, "label": "business"}]
+    last = person.post("/undo")
+    assert last["corrections"] == []
+    assert not last["can_undo"]
+    assert last["labels"] == first["labels"]
+    assert last["outdated"]  # the latest result has other labels
+    assert "nothing to undo" in person.post("/undo", status=409)["error"]
+
+
+def test_texts_are_encoded_once(new_client, new_person, table, documents):
+    encoder = CountingEncoder()
+    person = new_person(new_client(encoder=encoder), table)
+    person.classify()
+    assert encoder.n_encoded == len(documents.texts) + 3
+    labels = person.get()["labels"]
+    labels[0]["phrases"] = ["football", "tennis"]
+    person.classify(labels)
+    assert encoder.n_encoded == len(documents.texts) + 3 + 4
+    person.classify(labels, ["id", "note"])
+    assert encoder.n_encoded == 2 * len(documents.texts) + 7 + 4
+
+
+ROWS = [{"id": 1, "text": "a late goal"}, {"id": 2, "text": "shares fell"}]
+
+
+def as_excel():
+    import xlsxwriter
+
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content) as book:
+        sheet = book.add_worksheet()
+        for i, row in enumerate([["id", "text"], *(each.values() for each in ROWS)]):
+            sheet.write_row(i, 0, row)
+    return content.getvalue()
+
+
+def as_parquet():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(ROWS), content)
+    return content.getvalue()
+
+
+CSV = b"id,text\n1,a late goal\n2,shares fell\n"
+FILES = {
+    "a.csv": CSV,
+    "a.csv.gz": gzip.compress(CSV),
+    "a.tsv": CSV.replace(b",", b"\t"),
+    "a.json": json.dumps(ROWS).encode(),
+    "a.jsonl": "\n".join(map(json.dumps, ROWS)).encode(),
+    "a.xlsx": as_excel,
+    "a.parquet": as_parquet,
+    "pasted": CSV,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_can_be_uploaded_and_downloaded(client, new_person, name, tmp_path):
+    content = FILES[name]() if callable(FILES[name]) else FILES[name]
+    person = new_person(client, content, name)
+    assert person.info["columns"] == ["id", "text"]
+    assert person.info["text_columns"] == ["text"]
+    assert person.info["rows"] == 2
+    person.classify(["sports", "business"], ["text"])
+    path = tmp_path / "labelled.jsonl"
+    path.write_bytes(person.get("/download/table?format=jsonl"))
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["text"] for row in rows] == [row["text"] for row in ROWS]
+    assert [row["ulr_label"] for row in rows] == ["sports", "business"]
+
+
+def test_lines_are_texts(client, new_person):
+    person = new_person(client, b"a late goal\nshares fell\n", "pasted.txt")
+    assert (person.info["columns"], person.info["rows"]) == (["text"], 2)
+
+
+def test_downloads_can_be_used_by_the_other_commands(person, documents, tmp_path, command):
+    person.classify()
+    person.post("/corrections", {"rows": [7], "label": "business"})
+    person.classify(person.get()["labels"])
+    for what, name in {
+        "table": "table.csv",
+        "labels": "labels.yaml",
+        "examples": "examples.csv",
+        "model": "model.zip",
+        "report": "report.html",
+    }.items():
+        (tmp_path / name).write_bytes(person.get(f"/download/{what}"))
+    assert read_labels(tmp_path / "labels.yaml").names == tuple(LABELS)
+    zipfile.ZipFile(tmp_path / "model.zip").extractall(tmp_path)
+    y = [None] * len(documents.texts)
+    y[6] = "business"
+    expected = fitted(documents, y)
+    loaded = DatalessClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), expected.predict_proba(NEW))
+    page = (tmp_path / "report.html").read_text()
+    assert "1 labelled examples took part" in page
+    assert "notes.csv" in page
+    with open_table(str(tmp_path / "table.csv")) as written:
+        found = [label for batch in written.batches() for label in batch.column("ulr_label")]
+        assert written.columns[:2] == ("id", "note")
+    assert found == [LABELS[i] for i in expected.refinement_.predictions]
+    result = command(
+        *("classify", tmp_path / "table.csv", "-t", "note", "--prefix", "new_"),
+        *("--labels", tmp_path / "labels.yaml", "--examples", tmp_path / "examples.csv"),
+        *("-o", tmp_path / "again.csv"),
+    )
+    assert result.code == 0, result.err
+
+
+def test_a_correction_is_in_the_table_before_the_next_run(person):
+    view = person.classify()
+    other = LABELS[(view["documents"]["label"][0] + 1) % 3]
+    person.post("/corrections", {"rows": [1], "label": other})
+    rows = person.get("/download/table").decode().splitlines()
+    assert rows[1].split(",")[-3] == other
+
+
+def test_a_table_with_added_columns_gets_others(client, new_person, person):
+    person.classify()
+    again = new_person(client, person.get("/download/table"))
+    again.classify()
+    header = again.get("/download/table").decode().splitlines()[0]
+    assert header == (
+        "id,note,ulr_label,ulr_confidence,ulr_unrefined,ulr3_label,ulr3_confidence,ulr3_unrefined"
+    )
+
+
+def test_a_document_has_its_whole_text_and_all_probabilities(client, new_person):
+    long = "late goal of the striker " * 100
+    person = new_person(client, json.dumps([{"text": long}, {"text": "bank"}]).encode(), "a.json")
+    person.classify(["sports", "business"], ["text"])
+    found = person.get("/documents/1")
+    assert found["text"] == long
+    assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-3)
+    assert "rows are 1 to 2" in person.get("/documents/3", 404)["error"]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_half_characters_are_refused_with_a_sentence(client, name):
+    content = b'{"text": "goal \\ud800"}'
+    content = b"[" + content + b"]" if name == "a.json" else content
+    answer = client.post("/api/sessions", params={"name": name}, content=content)
+    assert answer.status_code == 400
+    assert "surrogates" in answer.json()["error"]
+
+
+def test_half_characters_in_requests_are_refused_with_a_sentence(person):
+    headers = {"content-type": "application/json"}
+    labels = [{"name": "goal \ud800"}, {"name": "bank"}]
+    for path, body in (
+        (person.path + "/run", {"columns": ["note"], "labels": labels}),
+        ("/api/predict", {"texts": ["goal \ud800"]}),
+    ):
+        answer = person.client.post(path, content=json.dumps(body).encode(), headers=headers)
+        assert answer.status_code == 422
+        assert "Input should be a valid string" in answer.json()["error"]
+        assert "constrained" not in answer.json()["error"]
+
+
+def test_the_example_is_the_one_of_the_repository(client):
+    info = client.post("/api/example").json()
+    folder = client.app.state.server.sessions.get(info["id"]).folder
+    assert (folder / "data").read_bytes() == (EXAMPLES / "news_blurbs.csv").read_bytes()
+    assert tuple(info["suggested_labels"]) == read_labels(EXAMPLES / "news_labels.txt").names
+    assert set(info["text_columns"]) < set(info["columns"])
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "sentence"),
+    [
+        (b"", "a.csv", "a.csv is empty"),
+        (b"text\n", "a.csv", "a.csv has no rows"),
+        (b"\x89PNG\r\n\x1a\n", "a.csv", "a PNG picture"),
+        (b"a,a\n1,2\n", "a.csv", "more than one column 'a'"),
+        (b"text\n" + b"x\n" * 11, "a.csv", "more than 10 rows"),
+        (gzip.compress(b"text\n" + b"x" * 40_000), "a.csv.gz", "too large when it is decompressed"),
+    ],
+)
+def test_unusable_files_are_refused_with_a_sentence(new_client, content, name, sentence):
+    client = new_client(max_rows=10, max_upload=4_000)
+    answer = client.post("/api/sessions", params={"name": name}, content=content)
+    assert answer.status_code == 400
+    assert sentence in answer.json()["error"]
+    assert list(client.app.state.server.sessions.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["sports"], "at least 2 labels"),
+        (["sports", "sports"], "'sports' is given twice"),
+        (["sports", " "], "empty"),
+        (["a", "b", "c", "d", "e"], "there are 5 labels"),
+        ([{"name": "a", "phrases": ["x", "y", "z"]}, {"name": "b"}], "'a' has 3 phrases"),
+        ([{"name": "a", "id": 9}, {"name": "b"}], "the id 9"),
+        ([{"name": "a", "phrases": ["b"]}, {"name": "b"}], "already given"),
+    ],
+)
+def test_unusable_labels_are_refused_with_a_sentence(
+    new_client, new_person, table, labels, sentence
+):
+    person = new_person(new_client(max_labels=4, max_phrases=2), table)
+    assert sentence in person.start(labels, status=400)["error"]
+    assert person.get()["job"] is None
+
+
+def test_other_mistakes_are_refused_with_a_sentence(person, client):
+    assert "no result yet" in person.get("/view", 409)["error"]
+    assert "nothing has been classified" in person.get("/job", 409)["error"]
+    correction = {"rows": [1], "label": "sports"}
+    assert "no labels yet" in person.post("/corrections", correction, 409)["error"]
+    assert "no column 'x'" in person.start(LABELS, ["x"], 400)["error"]
+    person.classify()
+    assert (
+        "'food' is not a label"
+        in person.post("/corrections", {"rows": [1], "label": "food"}, 400)["error"]
+    )
+    assert (
+        "no row 999"
+        in person.post("/corrections", {"rows": [999], "label": "sports"}, 400)["error"]
+    )
+    assert "corrected yet" in person.get("/download/examples", 400)["error"]
+    assert "what" in person.get("/download/passwords", 422)["error"]
+    assert client.get("/api/sessions/unknown").status_code == 404
+    answer = client.post("/api/predict", content=b"{", headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert set(answer.json()) == {"error"}
+
+
+def test_a_label_that_the_encoder_does_not_know_fails_with_a_sentence(
+    new_client, new_person, word_vectors, table
+):
+    person = new_person(new_client(encoder=word_vectors), table)
+    person.start(["qqqq", "sports"])
+    assert "knows no word of 'qqqq'" in person.finish("failed")["error"]
+    person.classify([*person.get()["labels"][1:], {"name": "food"}])
+
+
+class SlowEncoder(HashingEncoder):
+    """Waits until it is let go on."""
+
+    batch_texts = 10
+
+    def __init__(self):
+        super().__init__()
+        self.started, self.go = threading.Event(), threading.Event()
+
+    def encode(self, texts):
+        self.started.set()
+        assert self.go.wait(20)
+        return super().encode(texts)
+
+
+def test_a_slow_job_blocks_neither_the_page_nor_others_and_can_be_cancelled(
+    new_client, new_person, table
+):
+    encoder = SlowEncoder()
+    client = new_client(encoder=encoder, workers=1)
+    slow, other = new_person(client, table), new_person(client, table)
+    slow.start(LABELS)
+    assert encoder.started.wait(20)
+    other.start(LABELS)
+    assert slow.get("/job")["stage"] == "Encoding"
+    assert other.get("/job")["state"] == "waiting"
+    assert client.get("/").status_code == 200
+    assert "being classified" in slow.start(LABELS, status=409)["error"]
+    assert client.delete(slow.path + "/job").status_code == 202
+    encoder.go.set()
+    slow.finish("cancelled")
+    assert "no result yet" in slow.get("/view", 409)["error"]
+    other.finish("done")
+    slow.classify(slow.get()["labels"])
+
+
+def test_a_stopping_server_cancels_jobs_and_deletes_what_was_uploaded(table, new_person):
+    from starlette.testclient import TestClient
+
+    from ulr.web.app import create_app
+    from ulr.web.settings import Settings
+
+    encoder = SlowEncoder()
+    with TestClient(create_app(Settings(encoder=encoder)), base_url="http://localhost") as client:
+        person = new_person(client, table)
+        folder = client.app.state.server.sessions.folder
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert [file.name for file in (folder / person.info["id"]).iterdir()] == ["data"]
+        person.start(LABELS)
+        assert encoder.started.wait(20)
+        threading.Timer(0.2, encoder.go.set).start()
+    assert not folder.exists()
+
+
+def test_the_least_recently_used_session_is_dropped(new_client, new_person, table):
+    client = new_client(max_sessions=2)
+    first, second = new_person(client, table), new_person(client, table)
+    first.get()
+    third = new_person(client, table)
+    assert "has ended" in second.get("", 404)["error"]
+    first.get()
+    third.get()
+    folder = client.app.state.server.sessions.folder
+    assert {each.name for each in folder.iterdir()} == {first.info["id"], third.info["id"]}
+
+
+def test_rows_of_all_sessions_are_bounded(new_client, new_person):
+    client = new_client(max_total_rows=5)
+    first = new_person(client, b"text\na\nb\nc\n")
+    second = new_person(client, b"text\na\nb\n")
+    first.get()
+    new_person(client, b"text\na\n")
+    assert "has ended" in second.get("", 404)["error"]
+    first.get()
+
+
+def test_an_ended_session_leaves_nothing(person, client):
+    person.classify()
+    assert client.delete(person.path).status_code == 204
+    assert list(client.app.state.server.sessions.folder.iterdir()) == []
+    person.get("", 404)
+
+
+def test_downloads_leave_no_files(person, client):
+    person.classify()
+    for what in ("table", "labels", "model", "report"):
+        person.get(f"/download/{what}")
+    folder = client.app.state.server.sessions.folder / person.info["id"]
+    assert [file.name for file in folder.iterdir()] == ["data"]
+
+
+def test_a_client_that_disconnects_during_an_upload_leaves_nothing(client):
+    messages = [
+        {"type": "http.request", "body": b"text\nhalf a fi", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent = []
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/sessions",
+        "query_string": b"name=a.csv",
+        "headers": [(b"host", b"localhost")],
+    }
+    asyncio.run(client.app(scope, receive, send))
+    assert list(client.app.state.server.sessions.folder.iterdir()) == []
+    assert client.get("/api/status").status_code == 200
+
+
+@pytest.fixture(scope="module")
+def saved_model():
+    texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+    return DatalessClassifier(["sports", "business"], encoder=static()).fit(texts).model_
+
+
+def test_predictions_are_those_of_the_model(new_client, saved_model):
+    client = new_client(model=saved_model, max_texts=5)
+    found = saved_model.predict([*NEW, ""])
+    answer = client.post("/api/predict", json={"texts": [*NEW, ""]}).json()["predictions"]
+    assert [each["label"] or "" for each in answer] == saved_model.names[found.labels].tolist()
+    assert [each["confidence"] for each in answer] == found.confidence.tolist()
+    assert answer[-1] == {"label": None, "confidence": 0.0, "unrefined": None}
+    single = client.post("/api/predict", json={"texts": NEW[0]}).json()["predictions"]
+    assert single == answer[:1]
+    assert client.post("/api/predict", json={"texts": []}).json() == {"predictions": []}
+    assert client.get("/api/status").json()["labels"] == ["sports", "business"]
+    answer = client.post("/api/predict", json={"texts": ["a"] * 6})
+    assert (answer.status_code, "at most 5 texts" in answer.json()["error"]) == (413, True)
+
+
+def test_without_a_model_there_are_no_predictions(client):
+    answer = client.post("/api/predict", json={"texts": "a"})
+    assert answer.status_code == 404
+    assert "--model" in answer.json()["error"]
+
+
+def test_an_encoder_that_scores_pairs_is_refused():
+    from tiny_task import CosineScorer
+    from ulr.errors import EncoderError
+    from ulr.web.app import create_app
+    from ulr.web.settings import Settings
+
+    with pytest.raises(EncoderError, match="scores pairs"):
+        create_app(Settings(encoder=CosineScorer()))
