@@ -9,6 +9,7 @@ UlrError
     ├── EncoderError: an encoder, or the weights it needs
     ├── TrainingError: pairs, settings or checkpoints of a training run
     ├── ModelError: a saved model
+    ├── ClusterError: workers, or the folder of a job that they share
     └── ExperimentError: an experiment of the paper, or the dataset it needs
 """
 
@@ -47,6 +48,10 @@ class TrainingError(InputError):
 
 class ModelError(InputError):
     """A saved model that cannot be read or written."""
+
+
+class ClusterError(InputError):
+    """Workers that cannot be used or reached, or a folder that holds another job."""
 
 
 class ExperimentError(InputError):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ulr.cli import options
+from ulr.cli.cluster import classify_on_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json, standard_output
 from ulr.cli.summaries import print_summary
 
@@ -59,6 +60,11 @@ def classify(
     random_state: options.Seed = 0,
     n_jobs: options.NJobs = None,
     cache: options.Cache = None,
+    cluster: options.Cluster = None,
+    workers: options.Workers = None,
+    part: options.Part = None,
+    keep_vectors: options.KeepVectors = None,
+    skip_broken: options.SkipBroken = False,
 ) -> None:
     """Give every document of a file a label, by the names of the labels.
 
@@ -75,8 +81,13 @@ def classify(
     ulr classify 'texts/*.parquet' -l labels.yaml -o labelled/ --save-model model
 
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
+
+    ulr classify 'texts/*.parquet' -l labels.yaml -o labelled/ --cluster local
     """
     chosen = locals()
+    if cluster or workers or part or keep_vectors or skip_broken:
+        classify_on_cluster(chosen)
+        return
     with plain_errors():
         from ulr.jobs import Output, classify_file
         from ulr.persistence import refuse_to_save

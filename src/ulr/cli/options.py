@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ulr.tables import Table, TableFormat
 
 INPUT, LABELS, REFINEMENT = "Input", "Labels", "Refinement"
-OUTPUT, ADVANCED = "Output", "Advanced"
+OUTPUT, CLUSTER, ADVANCED = "Output", "Cluster", "Advanced"
 
 Files = Annotated[
     list[str],
@@ -260,6 +260,53 @@ NoHeader = Annotated[
     ),
 ]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="'local' for processes of this machine, or the address of a Dask scheduler. Files are "
+        "the units of work; -o is a folder. A stopped run goes on.",
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Local processes. Default: one per core.",
+        min=1,
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        help="A share of the files without a cluster: '0/8' samples and fits, '1/8' to '8/8' label.",
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+KeepVectors = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-vectors",
+        help="Folder for the vectors of the texts, float16 in one .npy file per input.",
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+SkipBroken = Annotated[
+    bool,
+    typer.Option(
+        "--skip-broken",
+        help="Go on without files that cannot be read, and list them.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class OpenInputs:
@@ -429,6 +476,18 @@ def proportions(prior: str) -> str | list[float]:
         return [float(part) for part in prior.split(",")]
     except ValueError:
         return prior
+
+
+def share(part: str | None) -> tuple[int, int] | None:
+    """The two numbers of ``--part``."""
+    from ulr.errors import ClusterError
+
+    if part is None:
+        return None
+    first, _, second = part.partition("/")
+    if not (first.isdecimal() and second.isdecimal()) or not int(first) <= int(second) > 0:
+        raise ClusterError(f"--part must be a share such as 2/8, or 0/8 to fit; got {part[:40]!r}.")
+    return int(first), int(second)
 
 
 def fit_sample(value: str) -> int | str | None:

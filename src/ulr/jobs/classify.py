@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ulr.classifier import DatalessClassifier
+from ulr.inputs import Setup
 from ulr.jobs.documents import LabelledRows, Sample, Tally, read_documents
 from ulr.jobs.output import Output
 from ulr.jobs.progress import Listener, SetProgress, Silent
@@ -15,7 +16,7 @@ from ulr.jobs.support import Support
 from ulr.model import Model
 from ulr.tables import Added, Batch, Table
 
-_COLUMNS: dict[str, type] = {"label": str, "confidence": float, "unrefined": str}
+ADDED_COLUMNS: dict[str, type] = {"label": str, "confidence": float, "unrefined": str}
 
 
 def classify_file(
@@ -48,7 +49,7 @@ def classify_file(
     """
     started = time.perf_counter()
     output, listener = output or Output(), listener or Silent()
-    output.refuse(table, [output.prefix + name for name in _COLUMNS])
+    output.refuse(table, [output.prefix + name for name in ADDED_COLUMNS])
     fitted = fit_table(table, columns, classifier, listener, support)
     tally = write_labels(table, fitted.rows(), classifier.model_, output, listener, refined=True)
     return replace(fitted.report(tally), seconds=time.perf_counter() - started, output=output.path)
@@ -120,11 +121,34 @@ def fit_table(
     support: Support | None = None,
 ) -> FittedTable:
     """Read the documents of a table and fit a classifier on them; see `classify_file`."""
-    support = support or Support()
     setup = classifier._resolve()
     sample = read_documents(
         table, columns, listener, classifier._fit_limit(setup.method), classifier.random_state
     )
+    return fit_documents(table, columns, classifier, sample, listener, support, setup)
+
+
+def fit_documents(
+    table: Table,
+    columns: Sequence[str],
+    classifier: DatalessClassifier,
+    sample: Sample,
+    listener: Listener,
+    support: Support | None = None,
+    setup: Setup | None = None,
+) -> FittedTable:
+    """Fit a classifier on documents that were read from a table.
+
+    Parameters
+    ----------
+    table, columns, classifier, listener, support
+        As for `classify_file`.
+    sample
+        The documents.
+    setup
+        What `classifier._resolve` returned, if it was called before.
+    """
+    support, setup = support or Support(), setup or classifier._resolve()
     truncated_before = truncated_texts(setup.text_encoder)
     listener.stage("Encoding", len(sample.texts) + len(support.examples) + len(support.extra_texts))
     texts = [*sample.texts, *support.examples]
@@ -165,7 +189,7 @@ def write_labels(
         Whether to write the labels before refinement too.
     """
     names, tally = model.names, Tally(model, refined)
-    added = {output.prefix + name: kind for name, kind in _COLUMNS.items()}
+    added = {output.prefix + name: kind for name, kind in ADDED_COLUMNS.items()}
     if not refined:
         added.pop(output.prefix + "unrefined")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from ulr.texts import is_empty
 
 _SHOWN = 5
 _EXCERPT = 160
+LARGEST_HASH = (1 << 64) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,44 +62,59 @@ def read_documents(
         Seed of the hashes.
     """
     listener.stage("Reading", None)
-    keeper = _Keeper(most, random_state)
+    sample = HashSample(most, random_state)
     n_rows = n_empty = 0
     for batch in table.batches():
         texts = table.texts(batch, columns)
         n_empty += sum(map(is_empty, texts))
         if most != 0:
-            keeper.add(n_rows, texts)
+            sample.add(range(n_rows, n_rows + len(texts)), texts)
         n_rows += len(texts)
         listener.advance(len(texts))
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows.")
-    rows, kept = keeper.finish()
-    return Sample(n_rows, n_empty, kept, None if len(kept) == n_rows else rows)
+    return sample.finish(n_rows, n_empty)
 
 
-class _Keeper:
-    """Keeps the texts with the smallest hashes."""
+class HashSample:
+    """The texts with the smallest hashes: a sample that depends on the texts alone.
 
-    def __init__(self, most: int | None, random_state: int) -> None:
+    Parameters
+    ----------
+    most
+        Most texts to keep; None for all.
+    random_state
+        Seed of the hashes.
+    limit
+        Texts with a larger hash are not kept.
+
+    Attributes
+    ----------
+    limit
+        No text with a larger hash is kept from now on.
+    """
+
+    def __init__(self, most: int | None, random_state: int, limit: int = LARGEST_HASH) -> None:
         self._most, self._key = most, str(random_state).encode()
         self._texts: list[str] = []
         self._rows: list[int] = []
         self._hashes: list[int] = []
-        self._limit = (1 << 64) - 1
+        self.limit = limit
 
-    def add(self, first_row: int, texts: list[str]) -> None:
-        """Add consecutive documents."""
-        if self._most is None or (not self._hashes and len(self._texts) + len(texts) <= self._most):
+    def add(self, rows: Sequence[int], texts: list[str]) -> None:
+        """Add documents and their positions, in order."""
+        whole = self.limit == LARGEST_HASH and not self._hashes
+        if self._most is None or (whole and len(self._texts) + len(texts) <= self._most):
             self._texts += texts
-            self._rows += range(first_row, first_row + len(texts))
+            self._rows += rows
             return
         if not self._hashes:
             self._hashes = [text_hash(text, self._key) for text in self._texts]
-        for place, text in enumerate(texts):
+        for row, text in zip(rows, texts, strict=True):
             value = text_hash(text, self._key)
-            if value <= self._limit:
+            if value <= self.limit:
                 self._texts.append(text)
-                self._rows.append(first_row + place)
+                self._rows.append(row)
                 self._hashes.append(value)
         if len(self._texts) > 2 * self._most:
             self._prune()
@@ -107,15 +124,16 @@ class _Keeper:
             return
         hashes = np.array(self._hashes, dtype=np.uint64)
         kept = np.sort(np.argsort(hashes, kind="stable")[: self._most]).tolist()
-        self._limit = int(hashes[kept].max())
+        self.limit = int(hashes[kept].max())
         self._texts = [self._texts[i] for i in kept]
         self._rows = [self._rows[i] for i in kept]
         self._hashes = [self._hashes[i] for i in kept]
 
-    def finish(self) -> tuple[NDArray[np.intp], list[str]]:
-        """Positions and texts that were kept."""
+    def finish(self, n_rows: int, n_empty: int) -> Sample:
+        """The sample of so many documents, of which some are empty."""
         self._prune()
-        return np.array(self._rows, dtype=np.intp), self._texts
+        rows = None if len(self._rows) == n_rows else np.array(self._rows, dtype=np.intp)
+        return Sample(n_rows, n_empty, self._texts, rows)
 
 
 def text_hash(text: str, key: bytes) -> int:
@@ -209,14 +227,42 @@ class Tally:
             name, text = str(self._names[labels[row]]), excerpt(texts[row])
             return ShownDocument(first_row + row + 1, text, name, before, float(confidence[row]))
 
-        self._doubtful += map(show, doubtful.tolist())
-        self._doubtful = sorted(self._doubtful, key=lambda each: (each.confidence, each.row))[
-            :_SHOWN
-        ]
-        self._certain += map(show, certain.tolist())
-        self._certain = sorted(self._certain, key=lambda each: (-each.confidence, each.row))[
-            :_SHOWN
-        ]
+        self._show(map(show, doubtful.tolist()), map(show, certain.tolist()))
+
+    def _show(self, doubtful: Iterable[ShownDocument], certain: Iterable[ShownDocument]) -> None:
+        """Keep the best of the documents so far and further ones."""
+        self._doubtful += doubtful
+        self._doubtful.sort(key=lambda each: (each.confidence, each.row))
+        self._certain += certain
+        self._certain.sort(key=lambda each: (-each.confidence, each.row))
+        del self._doubtful[_SHOWN:], self._certain[_SHOWN:]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts and documents as plain values."""
+        return {
+            "documents": self._row,
+            "before": self._before.tolist(),
+            "after": self._after.tolist(),
+            "moved": self.moved,
+            "unlabelled": self.unlabelled,
+            "doubtful": [asdict(each) for each in self._doubtful],
+            "certain": [asdict(each) for each in self._certain],
+        }
+
+    def add_counts(self, counts: dict[str, Any]) -> None:
+        """Add the next documents of the table, given what `as_dict` of their tally returned."""
+        shown = (
+            [replace(document, row=self._row + document.row) for document in documents]
+            for documents in (
+                [ShownDocument(**each) for each in counts[name]] for name in ("doubtful", "certain")
+            )
+        )
+        self._show(*shown)
+        self._before += np.array(counts["before"], dtype=np.intp)
+        self._after += np.array(counts["after"], dtype=np.intp)
+        self.moved += counts["moved"]
+        self.unlabelled += counts["unlabelled"]
+        self._row += counts["documents"]
 
     @property
     def least_certain(self) -> tuple[ShownDocument, ...]:

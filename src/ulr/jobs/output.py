@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,22 +51,13 @@ class Output:
 
     def refuse(self, table: Table, added: Sequence[str]) -> None:
         """Refuse what could not be written, before the long part of a job."""
-        for name in added:
-            if name in table.columns:
-                raise TableError(
-                    f"{table.name} already has a column {name!r}; choose another beginning for the "
-                    "added columns with --prefix."
-                )
+        refuse_columns(table, added)
         self.refuse_file()
         if self.path is not None and self.is_folder:
             folder = Path(self.path)
             if not folder.exists():
                 refuse_existing(folder, True, TableError, "--force")
-            names = [self._name(source.name) for source in table.sources]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise TableError(f"two inputs are called {twice[0]!r}; write them into one file.")
-            for name in names:
+            for name in output_names([source.name for source in table.sources]):
                 if folder.is_dir():
                     refuse_existing(folder / name, self.force, TableError, "--force")
 
@@ -109,12 +101,32 @@ class Output:
     ) -> None:
         for source in table.sources:
             rows = with_columns(source_batches(source), source is table.sources[-1])
-            write_table(str(folder / self._name(source.name)), [source], rows, added)
+            write_table(str(folder / output_name(source.name)), [source], rows, added)
 
-    def _name(self, source: str) -> str:
-        """Name of the file for an input in a folder; a text file has no columns, so not .txt."""
-        name = Path(source).name
-        ending = format_of_name(name)
-        if ending is None or ending == "txt":
-            return f"{name.removesuffix('.gz').removesuffix('.txt')}.csv"
-        return name
+
+def refuse_columns(table: Table, added: Sequence[str]) -> None:
+    """Refuse a table that has one of the columns to be added."""
+    for name in added:
+        if name in table.columns:
+            raise TableError(
+                f"{table.name} already has a column {name!r}; choose another beginning for the "
+                "added columns with --prefix."
+            )
+
+
+def output_names(sources: Sequence[str]) -> list[str]:
+    """Names of the files for some inputs in a folder; refuses inputs of the same name."""
+    names = [output_name(source) for source in sources]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(f"two inputs are called {min(twice)!r}; write them into one file.")
+    return names
+
+
+def output_name(source: str) -> str:
+    """Name of the file for an input in a folder; a text file has no columns, so not .txt."""
+    name = Path(source).name
+    ending = format_of_name(name)
+    if ending is None or ending == "txt":
+        return f"{name.removesuffix('.gz').removesuffix('.txt')}.csv"
+    return name

@@ -1,0 +1,301 @@
+"""What several workers bring and cost, beside one process, in one run; and what sampling costs.
+
+    python benchmarks/cluster.py [--rows 1000000] [--files 20] [--rounds 3] [--write docs/scaling.md]
+    python benchmarks/cluster.py --titles FILE --labels FILE [--write docs/scaling.md]
+
+The first generates short texts, labels them with the embedded encoder in one process that may use
+one core, and in two worker processes, both local ones and Dask's, and once more with a worker that
+is killed. The outputs are compared. The second measures accuracy by the size of the sample that the
+model is fitted on; FILE is a JSONL file with texts and their labels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import json
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ulr.classifier import DatalessClassifier
+from ulr.distributed.executors import Executor, ProcessExecutor, open_executor
+from ulr.distributed.job import PartitionedOutput, classify_partitions, find_partitions
+from ulr.encoders import StaticEncoder
+from ulr.experiments.report import replace_part
+from ulr.jobs import Output, classify_file
+from ulr.tables import open_table
+
+TOPICS = {
+    "sports": "match goal team striker coach league football tennis player cup season champion",
+    "business": "bank shares market profit investor company trade loan price stock economy sales",
+    "weather": "rain storm snow wind cloud sunny forecast temperature cold heat fog flood thunder",
+    "health": "doctor hospital patient disease vaccine medicine surgery drug cancer nurse virus",
+}
+LABELS = list(TOPICS)
+FIT_SAMPLE = 100_000
+SINGLE = "one process on one core"
+RUNS = {
+    SINGLE: ("", False),
+    "two local processes": ("local", False),
+    "two local processes, one killed": ("local", True),
+    "two Dask workers": ("dask", False),
+}
+SAMPLES = (1_000, 2_000, 4_000, 10_000, 20_000, 40_000, None)
+SEEDS = 5
+
+
+def generate(folder: Path, n_rows: int, n_files: int) -> None:
+    """Short texts: words of a topic among words of a long-tailed vocabulary."""
+    draw = random.Random(0)
+    letters = "etaoinshrdlucmfwypvbgk"
+    words = ["".join(draw.choices(letters, k=draw.randint(2, 9))) for _ in range(30_000)]
+    weights = np.cumsum(1 / np.arange(1, len(words) + 1)).tolist()
+    topics = {name: text.split() for name, text in TOPICS.items()}
+    per_file = n_rows // n_files
+    for number in range(n_files):
+        with (folder / f"part-{number:04}.jsonl").open("w") as file:
+            for row in range(per_file):
+                own = topics[draw.choice(LABELS)]
+                text = draw.choices(words, cum_weights=weights, k=draw.randint(3, 10))
+                text += draw.choices(own, k=draw.randint(1, 5))
+                draw.shuffle(text)
+                record = {"id": number * per_file + row, "text": " ".join(text)}
+                file.write(json.dumps(record) + "\n")
+
+
+@dataclass
+class Watch:
+    """A listener that measures stages, and calls a function after the first labelled file.
+
+    Attributes
+    ----------
+    cpu
+        CPU time of all processes so far.
+    action
+        Called once.
+    seconds, work
+        Wall and CPU time of every stage.
+    """
+
+    cpu: Callable[[], float]
+    action: Callable[[], None] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    work: dict[str, float] = field(default_factory=dict)
+    _stage: str = ""
+    _since: tuple[float, float] = (0.0, 0.0)
+
+    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
+        """Begin a stage."""
+        now = time.perf_counter(), self.cpu()
+        if self._stage:
+            for each, start, end in zip((self.seconds, self.work), self._since, now, strict=True):
+                each[self._stage] = each.get(self._stage, 0.0) + end - start
+        self._stage, self._since = name, now
+
+    def advance(self, count: int) -> None:
+        """Some documents are done."""
+        if self._stage == "Labelling" and self.action is not None:
+            action, self.action = self.action, None
+            action()
+
+    def passed(self, done: object) -> None:
+        """A pass is done."""
+
+    def figures(self, memory: float) -> Figures:
+        """What was measured."""
+        self.stage("", None)
+        last = "Labelling" if "Labelling" in self.seconds else "Writing"
+        return Figures(sum(self.seconds.values()), self.seconds[last], self.work[last], memory)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Seconds in all and of the labelling, CPU seconds of the labelling, and memory in MB."""
+
+    seconds: float
+    labelling: float
+    labelling_cpu: float
+    memory: float
+
+
+def new_classifier() -> DatalessClassifier:
+    """The classifier of all runs."""
+    return DatalessClassifier(LABELS, encoder=StaticEncoder.embedded(), fit_sample=FIT_SAMPLE)
+
+
+def run_single(source: str, output: str, results: Any) -> None:
+    """One process on one core."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    watch = Watch(time.process_time)
+    with open_table(source) as table:
+        classify_file(table, ["text"], new_classifier(), Output(output, force=True), watch)
+    results.put(watch.figures(peak_memory(os.getpid())))
+
+
+def run_workers(
+    source: Path, output: Path, executor: Executor, pids: Callable[[], list[int]], kill: bool
+) -> Figures:
+    """Several workers; optionally one of them is killed after the first labelled file."""
+    lost: list[float] = []
+
+    def kill_one() -> None:
+        lost.append(cpu_seconds(pids()[0]))
+        os.kill(pids()[0], signal.SIGKILL)
+
+    def cpu() -> float:
+        return time.process_time() + sum(map(cpu_seconds, pids())) + sum(lost)
+
+    files = find_partitions([str(source)])
+    watch = Watch(cpu, kill_one if kill else None)
+    with open_table(files[0]) as table:
+        target = PartitionedOutput(str(output))
+        task = files, table, ["text"], new_classifier(), target, executor, watch
+        classify_partitions(*task)
+    return watch.figures(max(map(peak_memory, pids())))
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory(pid: int) -> float:
+    """Most memory that a process has had, in MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1000
+
+
+def same_files(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same outputs."""
+    names = [path.name for path in one.glob("part-*")]
+    return filecmp.cmpfiles(one, other, names, shallow=False)[0] == names
+
+
+def measure_workers(n_rows: int, n_files: int, n_rounds: int) -> str:
+    """The table of one process and two workers, which take turns."""
+    runs: dict[str, list[Figures]] = {title: [] for title in RUNS}
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name, "in")
+        source.mkdir()
+        generate(source, n_rows, n_files)
+        for number in range(n_rounds):
+            folder = Path(name, f"round-{number}")
+            folder.mkdir()
+            for title, found in runs.items():
+                found.append(_measure(title, source, folder / title))
+                assert same_files(folder / SINGLE, folder / title), title
+    lines = []
+    for title, found in runs.items():
+        ratios = [
+            one.labelling_cpu / each.labelling_cpu
+            for one, each in zip(runs[SINGLE], found, strict=True)
+        ]
+        n_cores = 1 if title == SINGLE else 2
+        seconds, labelling, cpu, memory = (
+            median(getattr(each, name) for each in found)
+            for name in ("seconds", "labelling", "labelling_cpu", "memory")
+        )
+        lines.append(
+            f"| {title} | {seconds:.1f} | {labelling:.1f} | {n_rows / labelling / n_cores:,.0f} | "
+            f"{1e6 * cpu / n_rows:.1f} | {median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) | "
+            f"{memory:.0f} MB |"
+        )
+    return (
+        f"{n_rows:,} generated texts in {n_files} JSONL files, embedded encoder, fitted on "
+        f"{FIT_SAMPLE:,}; {os.cpu_count()} cores; medians of {n_rounds} rounds. All runs wrote the "
+        "same files.\n\n| | seconds | of it labelling | texts/s per core | labelling, CPU s per "
+        "million texts | efficiency | peak memory of a worker |\n|---|---|---|---|---|---|---|\n"
+        + "\n".join(lines)
+    )
+
+
+def _measure(title: str, source: Path, output: Path) -> Figures:
+    if title == SINGLE:
+        output.mkdir()
+        context = multiprocessing.get_context("spawn")
+        results = context.SimpleQueue()
+        process = context.Process(target=run_single, args=(str(source), str(output), results))
+        process.start()
+        figures: Figures = results.get()
+        process.join()
+        return figures
+    engine, kill = RUNS[title]
+    if engine == "local":
+        with ProcessExecutor(2) as executor:
+            return run_workers(source, output, executor, lambda: executor.pids, kill)
+    from distributed import LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0"
+    )
+    with cluster, open_executor(cluster.scheduler_address) as executor:
+        return run_workers(
+            source, output, executor, lambda: [each.pid for each in cluster.workers.values()], kill
+        )
+
+
+def measure_samples(titles: Path, labels: Path) -> str:
+    """The table of accuracy by the size of the sample."""
+    rows = [json.loads(line) for line in titles.read_text(encoding="utf-8").splitlines()]
+    texts = [row["text"] for row in rows]
+    names = labels.read_text(encoding="utf-8").split("\n")[: len({row["label"] for row in rows})]
+    by_words = {frozenset(name.split()): name for name in names}
+    truth = np.array(
+        [by_words[frozenset(row["label"].lower().replace("&", " ").split())] for row in rows]
+    )
+    encoder = StaticEncoder.embedded()
+    vectors = encoder.encode(texts)
+    lines = []
+    whole = 0.0
+    for size in reversed(SAMPLES):
+        found = []
+        for seed in range(SEEDS if size else 1):
+            classifier = DatalessClassifier(
+                names, encoder=encoder, fit_sample=size, random_state=seed
+            )
+            predicted = classifier.fit(texts, embeddings=vectors).predict(texts, embeddings=vectors)
+            found.append(100 * float((predicted == truth).mean()))
+        mean, spread = np.mean(found), np.ptp(found)
+        whole = whole or mean
+        shown = f"{size:,}" if size else f"all {len(texts):,}"
+        lines.append(f"| {shown} | {mean:.2f} | {mean - whole:+.2f} | {spread:.2f} |")
+    return (
+        f"{titles.stem}, {len(texts):,} texts, {len(names)} labels, embedded encoder; mean of "
+        f"{SEEDS} samples.\n\n| fitted on | accuracy | to all | largest − smallest |\n"
+        "|---|---|---|---|\n" + "\n".join(reversed(lines))
+    )
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--titles", type=Path)
+    parser.add_argument("--labels", type=Path)
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    if options.titles is not None:
+        part, text = "sampling", measure_samples(options.titles, options.labels)
+    else:
+        part, text = "workers", measure_workers(options.rows, options.files, options.rounds)
+    print(text)
+    if options.write is not None:
+        replace_part(options.write, part, text)
+
+
+if __name__ == "__main__":
+    main()

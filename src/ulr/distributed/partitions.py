@@ -1,0 +1,282 @@
+"""Tasks of a job, one per partition: sample its texts, and write its rows with labels.
+
+Each task is a function of a file and small arguments. It may run twice, even at the same time, and
+then writes the same files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ulr.distributed.records import JobFolder, replacing
+from ulr.distributed.worker import Environment
+from ulr.encoders import Encoder
+from ulr.encoders.batching import batch_texts
+from ulr.errors import ClusterError, InputError
+from ulr.files import atomic_file, sha256
+from ulr.jobs.classify import truncated_texts, write_labels
+from ulr.jobs.documents import HashSample, LabelledRows, Tally
+from ulr.jobs.output import Output, output_name, refuse_columns
+from ulr.jobs.progress import Silent
+from ulr.model import Model
+from ulr.tables import TEXT_FORMATS, Source, Table, TableFormat, format_of_name, open_source
+from ulr.tables.formats import common_columns
+from ulr.texts import is_empty
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all tasks of a job have in common.
+
+    Attributes
+    ----------
+    environment
+        What the worker must have.
+    how
+        How files are read.
+    first
+        The first file, whose columns the others must have.
+    columns, added
+        The columns that make up a document, and those that are added.
+    prefix
+        Beginning of the names of added columns.
+    folder
+        The output.
+    vectors
+        Folder for the vectors of the texts, or None.
+    most, random_state
+        Size of the sample of all partitions, and its seed.
+    """
+
+    environment: Environment
+    how: TableFormat
+    first: Source
+    columns: tuple[str, ...]
+    added: tuple[str, ...]
+    prefix: str
+    folder: str
+    vectors: str | None
+    most: int | None
+    random_state: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A file of documents as it was when it was sampled.
+
+    Attributes
+    ----------
+    name
+        What messages call it.
+    n_bytes, sha256
+        Its size and hash; a hash that is empty stands for a file that cannot be read.
+    source
+        The file, its format recognised; None for a broken one.
+    n_rows, n_empty
+        Documents, and those without words.
+    broken
+        What is wrong with it; empty if nothing is.
+    """
+
+    name: str
+    n_bytes: int
+    sha256: str
+    source: Source | None = None
+    n_rows: int = 0
+    n_empty: int = 0
+    broken: str = ""
+
+    @property
+    def output(self) -> str:
+        """Name of the file that is written for it."""
+        return output_name(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Texts of a partition that may be in the sample, and their rows."""
+
+    partition: Partition
+    texts: list[str]
+    rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The record of a labelled partition, and whether it was there before."""
+
+    partition: Partition
+    record: dict[str, Any]
+    resumed: bool
+
+
+def identify(path: Path) -> tuple[int, str]:
+    """Size and hash of a file; an empty hash if it cannot be read."""
+    try:
+        return path.stat().st_size, sha256(path)
+    except OSError:
+        return 0, ""
+
+
+@dataclass(frozen=True)
+class SampleItem:
+    """A file to sample, and the largest hash of a text that can be in the sample."""
+
+    name: str
+    limit: int
+
+
+def sample_partition(item: SampleItem, task: Task) -> Candidates:
+    """Read a file, count its documents, and return the texts with the smallest hashes."""
+    task.environment.load_encoder()
+    path = Path(item.name).resolve()
+    partition = Partition(item.name, *identify(path))
+    sample = HashSample(task.most, task.random_state, item.limit)
+    nothing = np.empty(0, dtype=np.int64)
+    n_rows = n_empty = 0
+    try:
+        source = _open(item.name, path, partition.n_bytes, task)
+        table = Table((source,), source.columns)
+        for batch in table.batches() if source.columns else ():
+            texts = table.texts(batch, task.columns)
+            n_empty += sum(map(is_empty, texts))
+            sample.add(range(n_rows, n_rows + len(texts)), texts)
+            n_rows += len(texts)
+    except InputError as error:
+        return Candidates(replace(partition, broken=str(error)), [], nothing)
+    found = sample.finish(n_rows, n_empty)
+    rows = np.arange(n_rows) if found.rows is None else found.rows.astype(np.int64)
+    partition = replace(partition, source=source, n_rows=n_rows, n_empty=n_empty)
+    return Candidates(partition, found.texts, rows)
+
+
+def _open(name: str, path: Path, n_bytes: int, task: Task) -> Source:
+    """A file with the columns of the others; a text file of 0 bytes has no columns and no rows."""
+    format_ = task.how.format or format_of_name(name)
+    if path.is_file() and n_bytes == 0 and format_ in TEXT_FORMATS:
+        return Source(name, path, format_)
+    source = open_source(name, path, task.how)
+    common_columns([task.first, source])
+    refuse_columns(Table((source,), source.columns), task.added)
+    return source
+
+
+def label_partition(partition: Partition, task: Task, model_hash: str) -> Labelled:
+    """Write the rows of a file with labels, unless that is done already.
+
+    Returns
+    -------
+    The record, which is written last. A file that changed since it was sampled, or that cannot be
+    read any more, comes back as broken, with no record.
+    """
+    folder, source = JobFolder(Path(task.folder)), partition.source
+    if source is None:
+        raise ClusterError(f"{partition.name} was not sampled.")
+    model = task.environment.load_model(folder.model, model_hash)
+    key = record_key(partition, task, model_hash)
+    if identify(source.path) != (partition.n_bytes, partition.sha256):
+        return Labelled(replace(partition, broken=_changed(partition)), {}, False)
+    record = folder.read_done(partition.output)
+    if record is not None and record["key"] == key and _is_written(record, partition, task):
+        return Labelled(partition, record, True)
+    before = source.path.stat().st_mtime_ns, truncated_texts(model.text_encoder)
+    try:
+        counts = _write(partition, source, task, model)
+    except InputError as error:
+        if isinstance(error.__cause__, OSError):  # the output could not be written
+            raise
+        return Labelled(replace(partition, broken=str(error)), {}, False)
+    if source.path.stat().st_mtime_ns != before[0]:
+        return Labelled(replace(partition, broken=_changed(partition)), {}, False)
+    after = truncated_texts(model.text_encoder)
+    record = {
+        "key": key,
+        "source": partition.name,
+        "file": partition.output,
+        "file_bytes": (folder.path / partition.output).stat().st_size,
+        "documents": partition.n_rows,
+        "empty_documents": partition.n_empty,
+        "truncated_documents": None if after is None else after - (before[1] or 0),
+        "counts": counts,
+    }
+    folder.write_done(partition.output, record)
+    return Labelled(partition, record, False)
+
+
+def record_key(partition: Partition, task: Task, model_hash: str) -> dict[str, Any]:
+    """What a finished partition was made from; it is done again when any of it changes."""
+    return {
+        "source_bytes": partition.n_bytes,
+        "source_sha256": partition.sha256,
+        "encoder": task.environment.fingerprint,
+        "model_sha256": model_hash,
+        "version": task.environment.version,
+        "columns": [*task.columns, *task.added],
+        "vectors": task.vectors,
+    }
+
+
+def _changed(partition: Partition) -> str:
+    return f"{partition.name} changed since it was sampled; run again to sample it anew."
+
+
+def _is_written(record: dict[str, Any], partition: Partition, task: Task) -> bool:
+    file = Path(task.folder) / partition.output
+    if not file.is_file() or file.stat().st_size != record["file_bytes"]:
+        return False
+    return task.vectors is None or _vector_file(partition, task.vectors).is_file()
+
+
+def _write(partition: Partition, source: Source, task: Task, model: Model) -> dict[str, Any]:
+    """Write the files of a partition, and return the counts of its labels."""
+    table = Table((source,), source.columns)
+    with contextlib.ExitStack() as files:
+        if task.vectors is not None:
+            target = files.enter_context(replacing(_vector_file(partition, task.vectors)))
+            file = files.enter_context(atomic_file(target))
+            writer = VectorWriter(model, file, partition.n_rows)
+            model = replace(model, text_encoder=writer)
+        target = files.enter_context(replacing(Path(task.folder) / partition.output))
+        if not source.columns:  # a text file of 0 bytes
+            files.enter_context(atomic_file(target))
+            return Tally(model, True).as_dict()
+        rows = LabelledRows(table, task.columns, model, partition.n_rows)
+        output = Output(str(target), task.prefix)
+        return write_labels(table, rows, model, output, Silent(), refined=True).as_dict()
+
+
+def _vector_file(partition: Partition, folder: str) -> Path:
+    return Path(folder) / f"{partition.output}.npy"
+
+
+class VectorWriter:
+    """An encoder that also writes its vectors, as float16, to a `.npy` file.
+
+    Parameters
+    ----------
+    model
+        The model whose encoder is used.
+    file
+        Where to write.
+    n_texts
+        Number of texts that will be encoded.
+    """
+
+    def __init__(self, model: Model, file: IO[bytes], n_texts: int) -> None:
+        self._encoder: Encoder = model.text_encoder
+        self._file = file
+        self.batch_texts = batch_texts(self._encoder)
+        header = {"descr": "<f2", "fortran_order": False, "shape": (n_texts, model.rule.n_dims)}
+        np.lib.format.write_array_header_1_0(file, header)
+
+    def encode(self, texts: list[str], /) -> Any:
+        """Vectors of the texts."""
+        vectors = self._encoder.encode(texts)
+        self._file.write(np.asarray(vectors).astype("<f2").tobytes())
+        return vectors

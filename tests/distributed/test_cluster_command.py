@@ -1,0 +1,127 @@
+"""`ulr classify --cluster`: what it prints and returns, and a driver that is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from partitioned import LABELS, N_SAMPLED, content, run_single, write_partitions
+
+SIZES = [40, 90, 20]
+
+
+@pytest.fixture
+def job(tmp_path, word_vectors, command):
+    source = write_partitions(tmp_path / "in", SIZES)
+    output = tmp_path / "out"
+    arguments = ["classify", source, "-l", ", ".join(LABELS), "--encoder", word_vectors]
+    arguments += ["--fit-sample", N_SAMPLED, "-o", output]
+
+    def run(*options):
+        return command(*arguments, *options)
+
+    return SimpleNamespace(source=source, output=output, run=run, arguments=arguments)
+
+
+def test_two_processes_write_the_files_of_one(job, tmp_path, word_vectors):
+    result = job.run("--cluster", "local", "--workers", "2")
+    assert result.code == 0, result.err
+    run_single(job.source, word_vectors, tmp_path / "single")
+    assert content(job.output) == content(tmp_path / "single")
+    assert "150 documents, 3 labels" in result.out
+    assert "3 of 3 files were labelled." in result.out
+
+
+def test_parts_write_the_files_and_the_last_one_the_summary(job, tmp_path, word_vectors):
+    outputs = [job.run("--part", f"{i}/2").out for i in range(3)]
+    assert "Other parts are not done yet." in outputs[0]
+    assert "Other parts are not done yet." in outputs[1]
+    assert "150 documents" in outputs[2]
+    run_single(job.source, word_vectors, tmp_path / "single")
+    assert content(job.output) == content(tmp_path / "single")
+
+
+def test_skipped_files_are_listed_and_the_exit_code_says_so(job):
+    (job.source / "part-001.jsonl").write_text('{"id": 1, "text": "rain"}\n{"text": \n')
+    refused = job.run("--part", "0/1")
+    assert refused.code == 1
+    assert "part-001.jsonl line 2 is not JSON" in refused.err
+    assert job.run("--part", "0/1", "--skip-broken").code == 1
+    result = job.run("--part", "1/1", "--skip-broken", "--json")
+    assert result.code == 1
+    assert "skipped: " in result.err
+    report = json.loads(result.out)
+    assert report["job"]["documents"] == 60
+    assert len(report["broken"]) == 1
+
+
+def test_the_model_can_be_saved_elsewhere(job, tmp_path, command, word_vectors):
+    for part in ("0/1", "1/1"):
+        assert job.run("--part", part, "--save-model", tmp_path / f"model-{part[0]}").code == 0
+    result = command("predict", tmp_path / "model-1", "rain and snow", "--encoder", word_vectors)
+    assert result.out.splitlines()[0].endswith("weather")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--part", "3/2"], "--part must be a share such as 2/8"),
+        (["--part", "1/2", "--cluster", "local"], "leave --cluster and --workers out"),
+        (["--cluster", "local", "-o", "out.csv"], "several workers write a folder"),
+        (["--cluster", "local", "--report", "page.html"], "run 'ulr report'"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(job, options, message):
+    result = job.run(*options)
+    assert result.code == 1
+    assert message in result.err
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_a_killed_driver_leaves_no_process_and_a_second_run_goes_on(
+    tmp_path, word_vectors, command
+):
+    source = write_partitions(tmp_path / "in", [3000] * 10)
+    output = tmp_path / "out"
+    arguments = ["classify", source, "-l", ", ".join(LABELS), "--encoder", word_vectors]
+    arguments += ["--fit-sample", N_SAMPLED, "-o", output, "--cluster", "local", "--workers", "2"]
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "ulr", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(list(output.glob("_ulr/done/*.json"))) < 2:
+            assert time.monotonic() < deadline
+            assert driver.poll() is None
+            time.sleep(0.01)
+        with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
+            children = [int(pid) for pid in file.read().split()]
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    assert len(children) >= 2
+    while any(map(is_running, children)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not (output / "_SUCCESS.json").exists()
+    result = command(*arguments, "--json")
+    report = json.loads(result.out)
+    assert report["resumed"] >= 2
+    assert report["labelled"] == 10 - report["resumed"] > 0
+    run_single(source, word_vectors, tmp_path / "single")
+    assert content(output) == content(tmp_path / "single")
