@@ -212,6 +212,7 @@ def test_folder_pattern_and_list_are_one_table(tmp_path):
     for name in ("b.csv", "a.csv", "c.csv"):
         written(tmp_path / name, f"id,text\n{name},x\n")
     written(tmp_path / "notes.md", "no table")
+    written(tmp_path / "_SUCCESS.json", "[]")
     expected = ["a.csv", "b.csv", "c.csv"]
     assert [row["id"] for row in read(tmp_path)] == expected
     assert [row["id"] for row in read(tmp_path / "*.csv")] == expected

@@ -153,9 +153,9 @@ def find_files(name: str) -> list[Path]:
         raise TableError("the name of a file is empty.")
     path = Path(name)
     if path.is_dir():
-        found = sorted(
-            each for each in path.iterdir() if each.is_file() and format_of_name(each.name)
-        )
+        # Names that begin with _ or . are those of manifests and hidden files.
+        visible = [each for each in path.iterdir() if not each.name.startswith(("_", "."))]
+        found = sorted(each for each in visible if each.is_file() and format_of_name(each.name))
         if not found:
             raise TableError(f"the folder {name} has no CSV, JSON, Excel, Parquet or text file.")
         return found
