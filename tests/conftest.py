@@ -98,7 +98,7 @@ def classified(command, tmp_path_factory):
     return SimpleNamespace(source=source, task=task, output=output, model=model, result=result)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright's event loop must not run beside other modules
 def browser():
     executable = shutil.which("chromium")
     if executable is None:
