@@ -135,7 +135,7 @@ def test_subset_and_gather_take_rows_by_position(source):
         np.testing.assert_array_equal(blocks.gather(chosen), rows[chosen])
         with blocks.subset(chosen) as some:
             np.testing.assert_array_equal(some.gather(np.array([1, 4])), rows[[3, 19]])
-            np.testing.assert_array_equal(some.codes, chosen)
+            np.testing.assert_array_equal(some.known, chosen)
             assert some.run(Add()).total == rows[chosen].sum()
 
 

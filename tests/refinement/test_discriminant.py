@@ -6,13 +6,14 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import topics, word_counts
+from scipy.sparse import csr_matrix
 
 from ulr.refinement import refine, score
 from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import Blocks
 from ulr.refinement.clusters import Cluster, StartClusters
 from ulr.refinement.constants import Constants
-from ulr.refinement.discriminant import fit_rows
+from ulr.refinement.discriminant import DiscriminantOptions, fit_rows
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.methods import METHODS
 
@@ -281,6 +282,25 @@ def test_a_sample_is_random_and_the_rest_is_scored():
     assert abs(accuracy(sampled, truth) - accuracy(whole, truth)) < 0.02
     other = refine(documents, anchors, fit_sample=1500, random_state=1)
     assert not np.array_equal(sampled.scores, other.scores)
+
+
+@pytest.mark.parametrize(
+    ("fit_sample", "n_labels", "expected"),
+    [(200_000, 10, 33_333), (200_000, 200, 102_400), (100_000, 4, 32_768), (20_000, 4, 20_000)],
+)
+def test_vectors_are_fitted_on_a_part_of_the_sample(fit_sample, n_labels, expected):
+    assert DiscriminantOptions(fit_sample=fit_sample).vector_sample(n_labels) == expected
+    assert DiscriminantOptions(fit_sample=None).vector_sample(n_labels) is None
+
+
+def test_words_are_fitted_on_more_documents_than_vectors():
+    documents, anchors, truth = topics(7, n=40_000, n_dims=8, spread=1.2)
+    counts = csr_matrix((np.ones(len(truth)), (np.arange(len(truth)), truth)))
+    found = refine(documents, anchors, word_counts=counts)
+    assert found.n_fitted == 33_333
+    assert found.rule.words.idf.tolist() == pytest.approx(
+        np.log(len(truth) / np.bincount(truth)).tolist(), rel=1e-3
+    )
 
 
 def test_a_sample_keeps_known_documents_and_is_drawn_from_all_positions():

@@ -47,8 +47,12 @@ class AnchorFit(Summary):
         used
             (n,) whether a document counts.
         """
-        similarity = (cosines - cosines.mean(axis=0))[:, used]
-        chosen, n_labels = labels[used], len(cosines)
+        n_labels = len(cosines)
+        if used.all():
+            chosen = labels
+        else:
+            cosines, chosen = cosines[:, used], labels[used]
+        similarity = cosines - cosines.mean(axis=0)
         own = similarity[chosen, np.arange(len(chosen))]
         return cls(
             similarity.sum(axis=1, dtype=np.float64),

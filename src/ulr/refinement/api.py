@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ulr.errors import ArrayError
 from ulr.refinement import validation
-from ulr.refinement.blocks import EXCLUDED, Blocks, VectorSource
+from ulr.refinement.blocks import EXCLUDED, Blocks, VectorSource, run_ahead
 from ulr.refinement.diagnosis import diagnose
 from ulr.refinement.distances import DISTANCES, Distance
 from ulr.refinement.methods import METHODS, choose_method, method_options
@@ -100,11 +102,14 @@ def refine(
     with _prepare(
         documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
     ) as inputs:
-        problem = inputs.problem(anchors, extra_anchors, settings, max_iter, random_state, on_pass)
-        refinement = _refine(inputs, problem, method, settings)
-        if not problem.distance.linear or not len(problem.anchors):
-            return refinement
-        return replace(refinement, diagnosis=diagnose(inputs.blocks, problem, refinement))
+        problem, blocks = inputs.problem(
+            anchors, extra_anchors, settings, max_iter, random_state, on_pass
+        )
+        with blocks:
+            refinement = _refine(blocks, problem, method, settings, inputs.known)
+            if not problem.distance.linear or not len(problem.anchors):
+                return refinement
+            return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
 
 
 def refine_many(
@@ -125,7 +130,8 @@ def refine_many(
     """Refine several sets of anchors over the same documents.
 
     Each result is the one that `refine` gives for the set alone, without a diagnosis. The documents
-    are validated once, and results are computed when they are asked for.
+    are validated once, and results are computed when they are asked for, a few sets ahead where
+    documents are so few that threads serve several sets.
 
     Parameters
     ----------
@@ -148,9 +154,22 @@ def refine_many(
     with _prepare(
         documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
     ) as inputs:
-        for anchors in anchor_sets:
-            problem = inputs.problem(anchors, extra_anchors, settings, max_iter, random_state)
-            yield _refine(inputs, problem, method, settings)
+        # Few documents do not occupy several threads, but several sets of anchors do.
+        at_once = 1 if inputs.blocks.n_threads > 1 else inputs.blocks.n_jobs
+        at_once = at_once if inputs.blocks.in_memory else 1
+
+        def refined(anchors: ArrayLike) -> Refinement:
+            problem, blocks = inputs.problem(
+                anchors, extra_anchors, settings, max_iter, random_state
+            )
+            with blocks:
+                return _refine(blocks, problem, method, settings, inputs.known)
+
+        if at_once == 1:
+            yield from map(refined, anchor_sets)
+            return
+        with ThreadPoolExecutor(at_once, thread_name_prefix="ulr") as pool:
+            yield from run_ahead(pool, (partial(refined, each) for each in anchor_sets), at_once)
 
 
 def score(
@@ -207,8 +226,8 @@ class _Inputs:
         max_iter: int,
         random_state: int,
         on_pass: OnPass | None = None,
-    ) -> Problem:
-        """The problem of one set of anchors."""
+    ) -> tuple[Problem, Blocks]:
+        """The problem of one set of anchors, and the documents with their known labels."""
         validation.positive("max_iter", max_iter, or_none=False)
         random_start = getattr(settings, "start", "labels") == "random"
         n_labels, vectors = self._anchors(anchors, random_start)
@@ -225,12 +244,12 @@ class _Inputs:
         )
         if self.distance.normalize:
             known[self.blocks.lengths == 0.0] = EXCLUDED
-        self.blocks.restart(known)
         if not (known != EXCLUDED).any():
             raise ArrayError("there is nothing to refine on: every document is a zero vector.")
-        return Problem(
+        problem = Problem(
             vectors, n_labels, self.n_documents, self.distance, max_iter, random_state, on_pass
         )
+        return problem, self.blocks.restarted(known)
 
     def _anchors(self, given: ArrayLike | int | None, random_start: bool) -> tuple[int, Float]:
         n_dims = self.blocks.n_dims
@@ -289,14 +308,14 @@ def _prepare(
         yield _Inputs(blocks, n_documents, distance, known)
 
 
-def _refine(inputs: _Inputs, problem: Problem, method: str, settings: Any) -> Refinement:
-    blocks, n = inputs.blocks, inputs.n_documents
+def _refine(
+    blocks: Blocks, problem: Problem, method: str, settings: Any, known: ArrayLike | None
+) -> Refinement:
+    n = problem.n_documents
     fitted = METHODS[method].fit(blocks, problem, settings)
-    predictions, scores = blocks.score(fitted.rule, n)
-    unrefined = blocks.predict(fitted.initial_rule, n)
-    if inputs.known is not None:
-        known = np.asarray(inputs.known)
-        predictions = np.where(known >= 0, known, predictions)
+    (predictions, unrefined), scores = blocks.score_all([fitted.rule, fitted.initial_rule], n)
+    if known is not None:
+        predictions = np.where(np.asarray(known) >= 0, known, predictions)
     return Refinement(
         predictions=predictions.astype(np.intp),
         scores=scores,

@@ -8,9 +8,11 @@ and block boundaries depend on the documents only, so results do not depend on t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -123,8 +125,6 @@ class Blocks:
         (n_documents,) Euclidean lengths; zeros by default, before they are measured.
     words
         (n_documents, n_words) sparse word counts, where there are texts.
-    rows
-        Positions of the documents to use, ascending; all by default.
     n_jobs
         Number of threads; every available core by default.
     block_rows
@@ -138,7 +138,6 @@ class Blocks:
         lengths: Float | None = None,
         words: csr_matrix | None = None,
         *,
-        rows: NDArray[np.intp] | None = None,
         n_jobs: int | None = None,
         block_rows: int | None = None,
     ) -> None:
@@ -149,22 +148,18 @@ class Blocks:
         self.known = np.full(n_total, UNKNOWN, dtype=np.int32) if known is None else known
         self.lengths = np.zeros(n_total) if lengths is None else lengths
         self.words = words
-        self.rows = rows
         self.n_jobs = n_jobs or available_cores()
         self.block_rows = block_rows or min(
             _MOST_ROWS, max(_FEWEST_ROWS, _BLOCK_NUMBERS // self.n_dims)
         )
-        self.n_documents = n_total if rows is None else len(rows)
+        self.n_documents = n_total
         self._slices = list(self._cut())
         self.states: list[State] = [{} for _ in self._slices]
         self._pool: ThreadPoolExecutor | None = None
 
     def _cut(self) -> Iterator[slice]:
-        """Slices of positions (or of `rows`), none across two parts."""
-        edges = self._offsets
-        if self.rows is not None:
-            edges = np.searchsorted(self.rows, edges)
-        for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        """Slices of positions, none across two parts."""
+        for first, last in pairwise(self._offsets.tolist()):
             for start in range(first, last, self.block_rows):
                 yield slice(start, min(start + self.block_rows, last))
 
@@ -174,10 +169,16 @@ class Blocks:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def restart(self, known: Labels) -> None:
-        """Forget the state, for another refinement of the same documents."""
-        self.known = known
-        self.states = [{} for _ in self._slices]
+    def restarted(self, known: Labels, n_jobs: int | None = None) -> Blocks:
+        """The same documents without state, for a refinement with some known labels."""
+        return Blocks(
+            self.parts,
+            known,
+            self.lengths,
+            self.words,
+            n_jobs=n_jobs or self.n_jobs,
+            block_rows=self.block_rows,
+        )
 
     def close(self) -> None:
         """Stop the threads; the blocks can still be used, and start them again."""
@@ -186,26 +187,18 @@ class Blocks:
             self._pool = None
 
     @property
-    def codes(self) -> Labels:
-        """(n_documents,) label codes of the documents in use, see `Block.known`."""
-        return self.known if self.rows is None else self.known[self.rows]
+    def n_threads(self) -> int:
+        """Number of threads of a pass."""
+        # Waking a thread takes as long as a pass over one or two blocks.
+        return max(1, min(self.n_jobs, len(self._slices) // 2))
 
     @property
-    def counts(self) -> csr_matrix | None:
-        """Word counts of the documents in use."""
-        if self.words is None or self.rows is None:
-            return self.words
-        return self.words[self.rows]
+    def in_memory(self) -> bool:
+        """Whether the documents are arrays, which threads can read at the same time."""
+        return all(isinstance(part, np.ndarray) for part in self.parts)
 
     def subset(self, rows: NDArray[np.intp]) -> Blocks:
-        """Blocks of some of the documents, given by ascending positions.
-
-        Rows of an array are gathered block by block; those of a file are read once.
-        """
-        if all(isinstance(part, np.ndarray) for part in self.parts):
-            return Blocks(
-                self.parts, self.known, self.lengths, self.words, rows=rows, n_jobs=self.n_jobs
-            )
+        """Blocks of a copy of some of the documents, given by ascending positions."""
         words = None if self.words is None else self.words[rows]
         return Blocks(
             [self.gather(rows)], self.known[rows], self.lengths[rows], words, n_jobs=self.n_jobs
@@ -229,30 +222,27 @@ class Blocks:
 
     def score(self, rule: Rule, n_documents: int | None = None) -> tuple[Labels, Single]:
         """Labels (n,) and scores (n, n_labels) of the first documents by a rule."""
+        [labels], scores = self.score_all([rule], n_documents)
+        return labels, scores
+
+    def score_all(
+        self, rules: Sequence[Rule], n_documents: int | None = None
+    ) -> tuple[list[Labels], Single]:
+        """Labels of the first documents by each of some rules, and the scores of the first rule."""
         n = self.n_documents if n_documents is None else n_documents
-        labels = np.empty(n, dtype=np.int32)
-        scores = np.empty((n, rule.n_labels), dtype=np.float32)
+        labels = [np.empty(n, dtype=np.int32) for _ in rules]
+        scores = np.empty((n, rules[0].n_labels), dtype=np.float32)
 
         def apply(block: Block, _: State) -> None:
-            end = block.start + len(block)
+            rows = slice(block.start, block.start + len(block))
             if block.start < n:
-                labels[block.start : end], scores[block.start : end] = rule.apply(block)
+                labels[0][rows], scores[rows] = rules[0].apply(block)
+                for found, rule in zip(labels[1:], rules[1:], strict=True):
+                    found[rows] = rule.apply(block)[0]
 
         for _ in self._map(apply):
             pass
         return labels, scores
-
-    def predict(self, rule: Rule, n_documents: int) -> Labels:
-        """As `score`, without keeping the scores."""
-        labels = np.empty(n_documents, dtype=np.int32)
-
-        def apply(block: Block, _: State) -> None:
-            if block.start < n_documents:
-                labels[block.start : block.start + len(block)] = rule.apply(block)[0]
-
-        for _ in self._map(apply):
-            pass
-        return labels
 
     def gather(self, rows: NDArray[np.intp]) -> Single:
         """Some documents by ascending position, as float32, (n, n_dims); not to be changed."""
@@ -263,8 +253,6 @@ class Blocks:
             and len(rows) == len(first) == len(self.known)
         ):
             return first
-        if self.rows is not None:
-            rows = self.rows[rows]
         gathered = np.empty((len(rows), self.n_dims), dtype=np.float32)
         edges = np.searchsorted(rows, self._offsets)
         for part, offset, begin, end in zip(
@@ -282,47 +270,48 @@ class Blocks:
         return gathered
 
     def _load(self, rows: slice) -> Block:
-        positions = rows if self.rows is None else self.rows[rows]
-        first = rows.start if self.rows is None else int(self.rows[rows.start])
-        part = int(np.searchsorted(self._offsets, first, side="right")) - 1
+        part = int(np.searchsorted(self._offsets, rows.start, side="right")) - 1
         offset = int(self._offsets[part])
-        if isinstance(positions, slice):
-            local: Any = slice(rows.start - offset, rows.stop - offset)
-        else:
-            local = positions - offset
-        documents = np.asarray(self.parts[part][local])
-        words = None if self.words is None else self.words[positions]
-        return Block(rows.start, documents, self.known[positions], self.lengths[positions], words)
+        documents = np.asarray(self.parts[part][rows.start - offset : rows.stop - offset])
+        words = None if self.words is None else self.words[rows]
+        return Block(rows.start, documents, self.known[rows], self.lengths[rows], words)
 
     def _map(self, work: Callable[[Block, State], Result]) -> Iterator[Result]:
         """`work` on every block and its state, results in block order.
 
         Sources other than arrays are read by the calling thread, in order and ahead of the work.
         """
-        # Waking a thread takes as long as a pass over one or two blocks.
-        n_threads = min(self.n_jobs, len(self._slices) // 2)
-        if n_threads <= 1:
+        n_threads = self.n_threads
+        if n_threads == 1:
             for rows, state in zip(self._slices, self.states, strict=True):
                 yield work(self._load(rows), state)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="ulr")
-        in_memory = all(isinstance(part, np.ndarray) for part in self.parts)
 
         def load_and_work(rows: slice, state: State) -> Result:
             return work(self._load(rows), state)
 
-        pending: deque[Future[Result]] = deque()
-        try:
-            for rows, state in zip(self._slices, self.states, strict=True):
-                if in_memory:
-                    pending.append(self._pool.submit(load_and_work, rows, state))
-                else:
-                    pending.append(self._pool.submit(work, self._load(rows), state))
-                if len(pending) > 2 * n_threads:
-                    yield pending.popleft().result()
-            while pending:
+        in_memory = self.in_memory
+        calls = (
+            partial(load_and_work, rows, state)
+            if in_memory
+            else partial(work, self._load(rows), state)
+            for rows, state in zip(self._slices, self.states, strict=True)
+        )
+        yield from run_ahead(self._pool, calls, 2 * n_threads)
+
+
+def run_ahead(pool: Executor, calls: Iterable[Callable[[], Result]], most: int) -> Iterator[Result]:
+    """Results of calls in their order; at most some calls are made ahead of their use."""
+    pending: deque[Future[Result]] = deque()
+    try:
+        for call in calls:
+            pending.append(pool.submit(call))
+            if len(pending) > most:
                 yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()

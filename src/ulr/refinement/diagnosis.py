@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import Blocks
 from ulr.refinement.distances import unit_rows
-from ulr.refinement.products import Float, scores_by_label
+from ulr.refinement.products import Float, Single, scores_by_label
 from ulr.refinement.result import Problem, Refinement
+from ulr.refinement.rule import inverse_lengths
 
 _SAMPLE = 20_000
 _LEAST_FIT = 0.85
@@ -175,17 +176,16 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
     after, before = predictions[labelled], unrefined[labelled]
     draw = np.random.default_rng(problem.random_state).permutation(len(labelled))[:_SAMPLE]
     sample = np.sort(draw)
-    documents = blocks.gather(labelled[sample])
+    rows = labelled[sample]
     anchors = unit_rows(problem.anchors[:n_labels]).astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", documents, documents))
-    cosines = scores_by_label(anchors, documents) / np.maximum(lengths, np.float32(1e-30))
+    cosines = scores_by_label(anchors, blocks.gather(rows)) * inverse_lengths(blocks.lengths[rows])
     fits = [
         AnchorFit.of(cosines, labels[sample].astype(np.int32), _all(sample))
         for labels in (before, after)
     ]
     kept = _kept(before, after, n_labels)
     sizes = [np.bincount(labels, minlength=n_labels) for labels in (before, after)]
-    closest = _closest(cosines.T.astype(np.float64), after[sample], n_labels)
+    closest = _closest(cosines, after[sample])
     contrasts = fits[1].contrasts()
     labels = tuple(
         LabelDiagnosis(
@@ -227,14 +227,23 @@ def _overturned(kept: float, before: int, after: int) -> bool:
     return bool(kept < _LEAST_KEPT and not 1 / _SIZE_FACTOR < factor < _SIZE_FACTOR)
 
 
-def _closest(cosines: Float, labels: NDArray[np.integer], n_labels: int) -> NDArray[np.intp]:
+def _closest(cosines: Single, labels: NDArray[np.integer]) -> NDArray[np.intp]:
     """(n_labels,) the label whose name the documents of a label stand out in most.
 
     Similarities to each name are standardised over all documents, so that names that are close to
     every document do not win.
+
+    Parameters
+    ----------
+    cosines
+        (n_labels, n) with the names.
+    labels
+        (n,) of the documents.
     """
-    similarity = cosines - cosines.mean(axis=1, keepdims=True)
-    similarity = (similarity - similarity.mean(axis=0)) / (similarity.std(axis=0) + 1e-12)
-    sums = np.stack([np.bincount(labels, column, minlength=n_labels) for column in similarity.T])
+    n_labels = len(cosines)
+    similarity = (cosines - cosines.mean(axis=0)).astype(np.float64)
+    deviations = similarity.std(axis=1, keepdims=True) + 1e-12
+    similarity = (similarity - similarity.mean(axis=1, keepdims=True)) / deviations
+    sums = np.stack([np.bincount(labels, row, minlength=n_labels) for row in similarity])
     empty = np.bincount(labels, minlength=n_labels) == 0
     return np.where(empty, np.arange(n_labels), sums.argmax(axis=0))

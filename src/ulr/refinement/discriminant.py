@@ -12,12 +12,12 @@ is one linear rule. The constants are fixed for all data; docs/refinement.md has
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from ulr.refinement import validation
 from ulr.refinement.anchor_fit import AnchorFit, MeasureAnchorFit
@@ -49,6 +49,7 @@ from ulr.refinement.words import fit_words
 
 _MOST_DIMS = 2048
 _FEWEST_PER_LABEL = 3
+_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL = 32_768, 512
 _TOLERANCE = 1e-3  # share of the documents that change their label in the last pass
 _TINY = 1e-9
 
@@ -62,7 +63,8 @@ class DiscriminantOptions:
     prior
         Sizes of the labels: ``estimate``, ``balanced``, or (n_labels,) proportions.
     fit_sample
-        Most documents to fit on, drawn at random; None for all.
+        Most documents to fit on, drawn at random; None for all. Words are fitted on these, clusters
+        and Gaussians, which need fewer, on `vector_sample` of them.
     constants
         For experiments; the defaults are meant for all data.
     """
@@ -70,6 +72,13 @@ class DiscriminantOptions:
     prior: Any = "estimate"
     fit_sample: int | None = 200_000
     constants: Constants = field(default_factory=Constants)
+
+    def vector_sample(self, n_labels: int) -> int | None:
+        """Most documents that clusters and Gaussians are fitted on; None for all."""
+        if self.fit_sample is None:
+            return None
+        most = max(_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL * n_labels, self.fit_sample // 6)
+        return min(most, self.fit_sample)
 
     def validate(self, n_labels: int) -> None:
         """Refuse options that do not suit the labels."""
@@ -95,17 +104,21 @@ def fit_discriminant(blocks: Blocks, problem: Problem, options: DiscriminantOpti
     if blocks.n_dims > _MOST_DIMS:
         reason = f"the covariance of {blocks.n_dims:,} dimensions is too large"
         return replace(fit_paper(blocks, problem, PaperOptions()), method="ulr", reason=reason)
-    rows = fit_rows(blocks, options.fit_sample, problem.random_state)
-    if rows is None:
-        return _Fit(blocks, problem, options).run()
-    with blocks.subset(rows) as sample:
-        return _Fit(sample, problem, options).run()
+    with ExitStack() as stack:
+
+        def sample(most: int | None) -> Blocks:
+            rows = fit_rows(blocks, most, problem.random_state)
+            return blocks if rows is None else stack.enter_context(blocks.subset(rows))
+
+        fit = _Fit(sample(options.vector_sample(len(problem.anchors))), problem, options)
+        return fit.run(None if blocks.words is None else sample(options.fit_sample))
 
 
 def fit_rows(blocks: Blocks, most: int | None, random_state: int) -> NDArray[np.intp] | None:
     """Positions of a random sample of the documents; None for all of them.
 
-    Documents of known label come first, up to half of the sample.
+    Documents of known label come first, up to half of the sample. A smaller sample is part of a
+    larger one.
     """
     used = np.flatnonzero(blocks.known != EXCLUDED)
     if most is None or len(used) <= most:
@@ -126,13 +139,13 @@ class _Fit:
         self._prior = validation.prior(options.prior, problem.n_labels)
         self._size_weight = 0.0
         self._trace: list[Pass] = []
-        used = np.flatnonzero(blocks.codes != EXCLUDED)
+        used = np.flatnonzero(blocks.known != EXCLUDED)
         self._n = len(used)
         draw = np.random.default_rng(problem.random_state)
         self._sample = np.sort(draw.permutation(used)[: options.constants.sample])
 
-    def run(self) -> Fitted:
-        """Fit all stages."""
+    def run(self, texts: Blocks | None) -> Fitted:
+        """Fit all stages; words on the documents in `texts`, if there are any."""
         first = self._blocks.run(NearestAnchor(self._anchors))
         start = self._start(first)
         self._centre, self._centred_anchors = start.centre, start.anchors
@@ -144,9 +157,8 @@ class _Fit:
         fit = self._blocks.run(MeasureAnchorFit(self._centre, view.weights, rule.offsets))
         guard = self._guard(fit.relative_to(start_fit))
         rule = self._combine(clusters, gaussians, guard)
-        if self._blocks.counts is not None and guard > 0.0:
-            factor = guard * self._evidence
-            rule = self._add_words(rule, self._blocks.counts, gaussians.log_sizes, factor)
+        if texts is not None and guard > 0.0:
+            rule = _add_words(rule, texts, gaussians.log_sizes, guard * self._evidence)
         return self._fitted(rule)
 
     def _fitted(self, rule: LinearRule) -> Fitted:
@@ -333,13 +345,11 @@ class _Fit:
         c = self._constants
         return float(np.clip((fit - c.guard_low) / (c.guard_high - c.guard_low), 0.0, 1.0))
 
-    def _add_words(
-        self, rule: LinearRule, counts: csr_matrix, log_sizes: Float, factor: float
-    ) -> LinearRule:
-        _, scores = self._blocks.score(rule)
-        codes = self._blocks.codes
-        words = fit_words(counts, scores, codes, log_sizes, factor)
-        return replace(rule, words=words)
+
+def _add_words(rule: LinearRule, texts: Blocks, log_sizes: Float, factor: float) -> LinearRule:
+    assert texts.words is not None
+    _, scores = texts.score(rule)
+    return replace(rule, words=fit_words(texts.words, scores, texts.known, log_sizes, factor))
 
 
 def _single(values: Float) -> Single:

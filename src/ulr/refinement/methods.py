@@ -69,7 +69,7 @@ METHODS: dict[str, Method] = {
         fit_discriminant,
         ("cosine",),
         DiscriminantOptions,
-        version=3,
+        version=4,
         calibration=CalibrationWeights(0.4, 0.4, 0.4, -0.9),
         uses_words=True,
     ),
