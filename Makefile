@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # What an installation is built from; after a change to it, it is built anew.
 BUILT_FROM := pyproject.toml constraints.txt
 
-.PHONY: demo test check format bench mutants fuzz chaos reproduce data-folder clean
+.PHONY: demo test check format bench bench-end-to-end mutants fuzz chaos reproduce data-folder clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -45,6 +45,11 @@ bench: .venv/measuring
 	$(BIN)/python benchmarks/refine.py --write docs/performance.md
 	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python benchmarks/encode.py --write docs/performance.md; \
 	else echo 'The encoder is not measured: set ULR_DATA to a folder of datasets.'; fi
+
+# From file to file: some four minutes for a million rows, and as long for the scaling.
+bench-end-to-end: .venv/developing
+	$(BIN)/python benchmarks/end_to_end.py --write docs/performance.md
+	$(BIN)/python benchmarks/end_to_end.py --scaling --write docs/performance.md
 
 # The paper's experiments as far as they need no training, with the embedded encoder: eight minutes
 # on two cores. What is finished is kept in reproduction/, so a stopped run goes on where it was.

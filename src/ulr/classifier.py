@@ -212,6 +212,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on_texts: OnTexts | None = None,
         on_pass: OnPass | None = None,
         on_set: Callable[[int], None] | None = None,
+        on_calibration: Callable[[], None] | None = None,
     ) -> Self:
         """As `fit`, for a list of texts.
 
@@ -227,6 +228,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Called after every pass of the refinement of one set of anchors.
         on_set
             Called after every set of an ensemble with the number of all sets.
+        on_calibration
+            Called before the confidence is calibrated.
         """
         setup = setup or self._resolve()
         known, integers = None, False
@@ -255,6 +258,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             refinement = refine_ensemble(
                 inputs.documents, inputs.anchor_sets, on_set=on_set, **inputs.others, **settings
             )
+        if on_calibration is not None:
+            on_calibration()
         self.model_ = self._model(setup, inputs, refinement, settings)
         self.refinement_ = refinement
         self.method_, self.distance_ = refinement.method, setup.distance

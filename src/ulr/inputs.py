@@ -17,9 +17,8 @@ from ulr.encoders import (
     JoinedEncoder,
     LabelScores,
     OnTexts,
-    encode_batches,
     encode_texts,
-    in_batches,
+    label_encoder,
     load_encoder,
 )
 from ulr.errors import ArrayError, LabelError, TextError
@@ -231,7 +230,7 @@ def encode_inputs(
         if setup.extra_labels:
             extra_anchors = vectors.of(setup.extra_labels)
     if embeddings is None:
-        documents = encode_batches(setup.text_encoder, in_batches(texts), on_texts)
+        documents = encode_texts(setup.text_encoder, texts, on_texts)
     else:
         documents = given_vectors("embeddings", embeddings, len(texts))
     codes = np.full(len(texts), UNKNOWN, dtype=np.int32) if known is None else known.copy()
@@ -283,7 +282,8 @@ class PhraseVectors:
         self, encoder: Encoder, owners: Mapping[str, str], template: str | None = None
     ) -> None:
         texts = [in_template(phrase, template) for phrase in owners]
-        self._vectors = dict(zip(owners, encode_texts(encoder, texts), strict=True))
+        vectors = encode_texts(label_encoder(encoder), texts)
+        self._vectors = dict(zip(owners, vectors, strict=True))
         for phrase, vector in self._vectors.items():
             if not vector.any():
                 raise LabelError(

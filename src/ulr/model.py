@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from ulr.encoders import AnyEncoder, Encoder, encode_texts
 from ulr.labels import LabelSet
+from ulr.pieces import SplitTexts
 from ulr.refinement import Rule, score
 from ulr.refinement.distances import unit_rows
 from ulr.texts import is_empty
-from ulr.word_counts import count_words
+from ulr.word_counts import WordCounter
 
 _CHUNK_ROWS = 4096
 _CERTAIN = 50.0  # log odds
@@ -59,6 +60,16 @@ class Predictions:
     def rows(self, rows: slice) -> Predictions:
         """Predictions of some of the texts."""
         return Predictions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def merged(self, others: Predictions, own: NDArray[np.bool_]) -> Predictions:
+        """Predictions of these texts, where `own` is true, and of others, in this order."""
+        arrays = []
+        for each in fields(self):
+            mine, other = getattr(self, each.name), getattr(others, each.name)
+            merged = np.empty((len(own), *mine.shape[1:]), dtype=mine.dtype)
+            merged[own], merged[~own] = mine, other
+            arrays.append(merged)
+        return Predictions(*arrays)
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,10 @@ class Model:
         none = [] if self.none is None else [self.none.name]
         return np.array([*self.label_set.names, *none, ""])
 
+    @cached_property
+    def _word_counter(self) -> WordCounter:
+        return WordCounter()
+
     @property
     def uses_words(self) -> bool:
         """Whether the rule has weights of words."""
@@ -140,9 +155,11 @@ class Model:
         vectors
             (n_texts, n_dims) their vectors; they are encoded if not given.
         """
+        if self.uses_words:
+            texts = SplitTexts(texts)
         if vectors is None:
             vectors = encode_texts(self.text_encoder, texts)
-        counts = count_words(texts) if self.uses_words else None
+        counts = self._word_counter(texts) if self.uses_words else None
         labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=self.n_jobs)
         unrefined, _ = score(vectors, self.initial_rule, n_jobs=self.n_jobs)
         without = (labels < 0) | np.fromiter(map(is_empty, texts), dtype=bool, count=len(texts))

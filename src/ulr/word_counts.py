@@ -6,12 +6,14 @@ The refinement uses them as a second view of the documents, next to their vector
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
+
+from ulr.pieces import PieceMemo, Ragged, map_slices, pieces_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -20,15 +22,39 @@ N_COLUMNS = 1 << 18
 _find_words = re.compile(r"\w\w+").findall
 
 
-class _Columns(dict[str, int]):
-    """Column of each word: a hash that is the same in every process."""
+class WordCounter:
+    """Counts words; the words of each piece of text are found once. Threads may share it."""
 
-    def __missing__(self, word: str) -> int:
-        column = self[word] = crc32(word.encode("utf-8", "surrogatepass")) % N_COLUMNS
-        return column
+    def __init__(self) -> None:
+        self._memo = PieceMemo(_columns)
+
+    def __call__(self, texts: Sequence[str]) -> csr_matrix:
+        """See `count_words`."""
+        from scipy.sparse import csr_matrix
+
+        found = map_slices(lambda rows: self._memo(pieces_of(texts, rows)), texts)
+        columns = np.concatenate([np.empty(0, np.int32), *(each for each, _ in found)])
+        starts = np.append(
+            0, np.cumsum(np.concatenate([np.zeros(0, np.int64), *(each for _, each in found)]))
+        )
+        ones = np.ones(len(columns), dtype=np.float32)
+        counts = csr_matrix((ones, columns, starts), shape=(len(texts), N_COLUMNS))
+        counts.sum_duplicates()
+        return counts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WordCounter, ()
 
 
-def count_words(texts: Iterable[str]) -> csr_matrix:
+def _columns(pieces: list[str]) -> Ragged:
+    """Columns of the words of pieces of text, and their number per piece."""
+    found = [_find_words(piece.lower()) for piece in pieces]
+    counts = np.fromiter(map(len, found), np.int64, count=len(found))
+    hashes = (crc32(word.encode()) % N_COLUMNS for word in chain.from_iterable(found))
+    return np.fromiter(hashes, np.int32, count=int(counts.sum())), counts
+
+
+def count_words(texts: Sequence[str]) -> csr_matrix:
     """Count the lower-cased words of at least two letters or digits.
 
     Parameters
@@ -45,13 +71,4 @@ def count_words(texts: Iterable[str]) -> csr_matrix:
     >>> count_words(["To be, or not to be", ""]).sum(axis=1).tolist()
     [[6.0], [0.0]]
     """
-    from scipy.sparse import csr_matrix
-
-    columns = _Columns()
-    found = [[columns[word] for word in _find_words(text.lower())] for text in texts]
-    starts = np.cumsum([0, *map(len, found)])
-    indices = np.fromiter(chain.from_iterable(found), dtype=np.int32, count=int(starts[-1]))
-    ones = np.ones(len(indices), dtype=np.float32)
-    counts = csr_matrix((ones, indices, starts), shape=(len(found), N_COLUMNS))
-    counts.sum_duplicates()
-    return counts
+    return WordCounter()(texts)

@@ -80,7 +80,7 @@ class CancelIn:
             raise Cancelled
 
 
-@pytest.mark.parametrize("stage", ["Reading", "Encoding", "Refining", "Writing"])
+@pytest.mark.parametrize("stage", ["Reading", "Encoding", "Refining", "Calibrating", "Writing"])
 def test_a_listener_can_cancel_a_job_in_every_stage(tmp_path, stage):
     source = write_texts(tmp_path / "in.jsonl", 200)
     classifier = DatalessClassifier(LABELS)

@@ -14,6 +14,7 @@ from python_calamine import CalamineWorkbook
 
 from ulr.errors import TableError
 from ulr.tables import TableFormat, open_table, write_table
+from ulr.tables.batch import BATCH_ROWS
 from ulr.tables.csv_files import delimiter_of, parse_rows
 
 ADDED = {"label": str, "confidence": float}
@@ -223,10 +224,12 @@ def test_folder_pattern_and_list_are_one_table(tmp_path):
 
 def test_rows_of_several_files_are_numbered_on(tmp_path):
     for name in ("a.csv", "b.csv"):
-        written(tmp_path / name, "text\n" + "x\n" * 3000)
+        written(tmp_path / name, "text\n" + "x\n" * 20_000)
     with open_table(str(tmp_path)) as table:
         starts = [(batch.first_row, len(batch)) for batch in table.batches()]
-    assert starts == [(0, 2048), (2048, 952), (3000, 2048), (5048, 952)]
+    n_full = BATCH_ROWS
+    first = [(0, n_full), (n_full, 20_000 - n_full)]
+    assert starts == [*first, *((20_000 + start, size) for start, size in first)]
 
 
 def test_files_of_different_delimiters_and_formats_become_one(tmp_path):

@@ -78,11 +78,11 @@ def test_format_written_is_the_format_read(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_rows_keep_their_order_over_many_batches(tmp_path, ending):
-    source = jsonl(tmp_path / "in.jsonl", [{"n": i, "text": f"text {i}"} for i in range(5000)])
+    source = jsonl(tmp_path / "in.jsonl", [{"n": i, "text": f"text {i}"} for i in range(20_000)])
     target = convert(source, tmp_path / f"out.{ending}")
     with open_table(str(target)) as table:
         batches = list(table.batches())
-    assert [int(n) for batch in batches for n in batch.column("n")] == list(range(5000))
+    assert [int(n) for batch in batches for n in batch.column("n")] == list(range(20_000))
     assert len(batches) > 1
     assert [batch.first_row for batch in batches] == [
         int(batch.column("n")[0]) for batch in batches
@@ -293,12 +293,12 @@ def test_several_columns_are_joined_without_their_nulls(tmp_path):
 
 
 def test_value_that_is_no_text_is_named(tmp_path):
-    records = [{"text": "fine"}] * 3000 + [{"text": ["no", "text"]}]
+    records = [{"text": "fine"}] * 20_000 + [{"text": ["no", "text"]}]
     with open_table(str(jsonl(tmp_path / "in.jsonl", records))) as table:
         _, last = table.batches()
         with pytest.raises(
             TableError,
-            match=r"in\.jsonl row 3001: column 'text' holds .*'no', 'text'.* not a text",
+            match=r"in\.jsonl row 20001: column 'text' holds .*'no', 'text'.* not a text",
         ):
             table.texts(last, ["text"])
 

@@ -69,7 +69,8 @@ class ProgressBar:
     def __init__(self) -> None:
         self._progress: Progress | None = _new_progress() if sys.stderr.isatty() else None
         self._task: TaskID | None = None
-        self._done, self._unit = 0, "documents"
+        self._done, self._unit, self._n_documents = 0, "documents", 0
+        self._total: int | None = None
 
     def __enter__(self) -> ProgressBar:
         if self._progress is not None:
@@ -87,6 +88,8 @@ class ProgressBar:
         if self._task is not None:
             self._progress.update(self._task, total=self._done, completed=self._done)
         self._done, self._unit = 0, unit
+        if unit == "documents" and total is not None:
+            self._n_documents = total
         self._task = self._progress.add_task(name, total=total, note=unit)
 
     def advance(self, count: int) -> None:
@@ -108,13 +111,23 @@ class ProgressBar:
         if done.iteration == 0:
             self.stage("Refining", None, "passes")
         self.advance(1)
-        self.note(f"passes, {done.stage}, {done.changed:,} labels changed")
+        speed = "" if self._progress is None else self._progress.tasks[-1].speed
+        shown = f", {speed * self._n_documents:,.0f} documents/s" if speed else ""
+        self.note(f"passes{shown}, {done.stage}, {done.changed:,} labels changed")
 
     def preparing(self, done: int, total: int | None) -> None:
         """Show how much of the file of an encoder has been read."""
         if self._task is None:
             self.stage("Preparing", total, "of the encoder's file")
         self.advance(done - self._done)
+
+    def downloading(self, done: int, total: int | None) -> None:
+        """Show how much of a file has arrived, in bytes; another total begins another file."""
+        kilobytes = None if total is None else total // 1000
+        if self._total != kilobytes:
+            self._total = kilobytes
+            self.stage("Downloading", kilobytes, "kB")
+        self.advance(done // 1000 - self._done)
 
 
 def _new_progress() -> Progress:

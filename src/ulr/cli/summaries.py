@@ -79,15 +79,20 @@ def print_predictions(names: Any, predictions: Predictions, as_json: bool) -> No
 def print_encoders(kinds: dict[str, EncoderKind]) -> None:
     """Print the encoders."""
     table = plain_table(
-        "encoder", ">dims", ">MB", "licence", "languages", "installed", "what it is"
+        "encoder", ">dims", ">MB", "licence", "languages", "available", "what it is"
     )
     for name, kind in kinds.items():
-        there = "yes" if kind.installed else kind.install
+        there = "yes" if kind.installed else "download" if kind.needs_download else kind.install
         figures = (f"{figure:,}" if figure else "" for figure in (kind.n_dims, kind.megabytes))
         ways = "\n".join(kind.specs(name))
-        languages = ", ".join(kind.languages)
+        n_languages = len(kind.languages)
+        languages = ", ".join(kind.languages) if n_languages < 5 else f"{n_languages} languages"
         table.add_row(ways, *figures, kind.licence, languages, there, kind.about)
-    new_console().print(table)
+    console = new_console()
+    console.print(table)
+    lacking = [kind for kind in kinds.values() if kind.needs_download and not kind.installed]
+    if lacking:
+        console.print("\nDownload models with:", *(kind.install for kind in lacking), sep="\n  ")
 
 
 def print_cache(entries: list[CacheEntry], cleared: bool) -> None:
@@ -117,6 +122,8 @@ def _print_headline(console: Console, report: JobReport) -> None:
 
 def _headline(report: JobReport) -> list[str]:
     parts = [f"{report.documents:,} documents, {len(report.labels)} labels"]
+    if report.encoder not in (None, "static"):
+        parts.append(f"encoder {report.encoder}")
     if report.moved is not None and report.iterations is not None and report.method != "none":
         parts.append(
             f"refinement ({report.method}) moved {report.moved:,} "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Encoding
 
 from ulr.encoders.protocol import Encoder, OnTexts, checked_vectors
 from ulr.errors import EncoderError
@@ -31,13 +32,14 @@ def encode_texts(
     -------
     (n_texts, n_dims) vectors, in the order of the texts.
     """
-    return encode_batches(encoder, in_batches(texts), on_texts)
+    return encode_batches(encoder, in_batches(texts, batch_texts(encoder)), on_texts)
 
 
-def in_batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Split texts into batches of 2,048."""
-    for start in range(0, len(texts), _BATCH_TEXTS):
-        yield list(texts[start : start + _BATCH_TEXTS])
+def in_batches(texts: Sequence[str], size: int = _BATCH_TEXTS) -> Iterator[list[str]]:
+    """Split texts into batches, of 2,048 by default."""
+    for start in range(0, len(texts), size):
+        some = texts[start : start + size]
+        yield some if isinstance(some, list) else list(some)
 
 
 def encode_batches(
@@ -90,3 +92,22 @@ def batches_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[NDA
             end += 1
         yield order[start:end]
         start = end
+
+
+def padded_inputs(batch: Sequence[Encoding], pad: int) -> dict[str, NDArray[np.int64]]:
+    """Inputs of a transformer for tokenized texts, padded to the longest, (n_texts, n_tokens).
+
+    Parameters
+    ----------
+    batch
+        Tokens of each text.
+    pad
+        Id of the token for padding.
+    """
+    shape = len(batch), max(len(each.ids) for each in batch)
+    ids = np.full(shape, pad, dtype=np.int64)
+    mask, types = np.zeros_like(ids), np.zeros_like(ids)
+    for row, each in enumerate(batch):
+        end = len(each.ids)
+        ids[row, :end], mask[row, :end], types[row, :end] = each.ids, 1, each.type_ids
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}

@@ -25,6 +25,7 @@ from ulr.encoders.tokenization import (
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
 from ulr.files import sha256
+from ulr.pieces import MOST_TEXTS, SplitTexts, map_slices
 from ulr.refinement.distances import unit_rows
 
 _VECTORS = PackagedFile(
@@ -39,7 +40,6 @@ _TOKENIZER = PackagedFile(
 )
 
 FILES = (_VECTORS, _TOKENIZER)
-_BATCH_TEXTS = 1024
 _MODEL2VEC_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _MODEL2VEC_TOKENS = 512
 
@@ -73,10 +73,13 @@ class StaticEncoder(CopiedByReference):
         The name from which `load_encoder` makes the same encoder; None if there is none.
     languages
         Codes of the languages that the vectors were made for; None if that is unknown.
+    batch_texts
+        Texts to encode per call.
     """
 
     spec: str | None = None
     languages: tuple[str, ...] | None = None
+    batch_texts = MOST_TEXTS
 
     def __init__(
         self,
@@ -160,15 +163,26 @@ class StaticEncoder(CopiedByReference):
         return is_one_token(self._tokenizer, word, self._unknown_token)
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
-        """Vectors of the texts, (n_texts, n_dims); each independent of the other texts."""
+        """Vectors of the texts, (n_texts, n_dims); each independent of the other texts.
+
+        Large batches are divided among the available cores.
+        """
         most = self._tokenize.max_characters(self.max_tokens)
         vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
-        for start in range(0, len(texts), _BATCH_TEXTS):
-            batch = texts[start : start + _BATCH_TEXTS]
-            tokens, counts = self._tokenize([text[:most] for text in batch])
+
+        def encode(rows: slice) -> None:
+            batch = texts[rows]
             cut = np.fromiter((len(text) > most for text in batch), bool, count=len(batch))
+            pieces = None
+            if cut.any():
+                batch = [text[:most] for text in batch]
+            elif isinstance(texts, SplitTexts):
+                pieces = texts.pieces(rows)
+            tokens, counts = self._tokenize(batch, pieces)
             self._truncated.add(int((cut | (counts > self.max_tokens)).sum()))
-            vectors[start : start + len(batch)] = self._means(tokens, counts)
+            vectors[rows] = self._means(tokens, counts)
+
+        map_slices(encode, texts)
         return vectors
 
     def _means(self, tokens: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:

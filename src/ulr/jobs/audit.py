@@ -145,7 +145,7 @@ def audit_file(
     setup = classifier._resolve()
     if setup.phrasings is None:
         raise InputError("an audit needs phrasings: 'combinations', or a file of sets.")
-    documents = read_documents(table, columns, listener, None, 0)
+    _, documents = read_documents(table, columns, listener, None, 0)
     texts = [*documents.texts, *support.examples]
     listener.stage("Encoding", len(texts) + len(support.extra_texts))
     known = None

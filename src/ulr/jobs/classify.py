@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ulr.classifier import DatalessClassifier
 from ulr.inputs import Setup
 from ulr.jobs.documents import LabelledRows, Sample, Tally, read_documents
-from ulr.jobs.output import Output
+from ulr.jobs.output import Output, refuse_columns
 from ulr.jobs.progress import Listener, SetProgress, Silent
 from ulr.jobs.reports import JobReport
 from ulr.jobs.support import Support
+from ulr.jobs.vectors import encode_documents
 from ulr.model import Model
 from ulr.tables import Added, Batch, Table
 
@@ -51,7 +53,9 @@ def classify_file(
     output, listener = output or Output(), listener or Silent()
     output.refuse(table, [output.prefix + name for name in ADDED_COLUMNS])
     fitted = fit_table(table, columns, classifier, listener, support)
-    tally = write_labels(table, fitted.rows(), classifier.model_, output, listener, refined=True)
+    tally = write_labels(
+        fitted.table, fitted.rows(), classifier.model_, output, listener, refined=True
+    )
     return replace(fitted.report(tally), seconds=time.perf_counter() - started, output=output.path)
 
 
@@ -82,11 +86,15 @@ class FittedTable:
 
     def rows(self) -> LabelledRows:
         """The rows of the table with predictions."""
-        predictions = None
-        if self.sample.rows is None:
-            predictions = self.classifier._fitted.rows(slice(self.sample.n_rows))
+        sample = self.sample
+        predictions = self.classifier._fitted.rows(slice(len(sample.texts)))
         return LabelledRows(
-            self.table, self.columns, self.classifier.model_, self.sample.n_rows, predictions
+            self.table,
+            self.columns,
+            self.classifier.model_,
+            sample.n_rows,
+            predictions,
+            sample.rows,
         )
 
     def report(self, tally: Tally) -> JobReport:
@@ -122,7 +130,7 @@ def fit_table(
 ) -> FittedTable:
     """Read the documents of a table and fit a classifier on them; see `classify_file`."""
     setup = classifier._resolve()
-    sample = read_documents(
+    table, sample = read_documents(
         table, columns, listener, classifier._fit_limit(setup.method), classifier.random_state
     )
     return fit_documents(table, columns, classifier, sample, listener, support, setup)
@@ -156,11 +164,13 @@ def fit_documents(
     classifier._fit(
         texts,
         known,
+        embeddings=encode_documents(setup.text_encoder, texts, listener.advance),
         setup=setup,
         extra=support.extra_texts or None,
         on_texts=listener.advance,
         on_pass=listener.passed,
         on_set=SetProgress(listener),
+        on_calibration=partial(listener.stage, "Calibrating", None),
     )
     return FittedTable(table, columns, classifier, sample, support, truncated_before)
 
@@ -204,6 +214,8 @@ def write_labels(
         if last:
             rows.finish()
 
+    if output.path is not None:
+        refuse_columns(table, list(added))
     listener.stage("Labelling" if output.path is None else "Writing", rows.n_rows)
     output.write(table, with_labels, added)
     return tally

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,12 +17,14 @@ from ulr.errors import TableError
 from ulr.jobs.progress import Listener
 from ulr.jobs.reports import LabelCounts, ShownDocument
 from ulr.model import Model, Predictions
+from ulr.refinement.blocks import run_ahead
 from ulr.tables import Batch, Table
 from ulr.texts import is_empty
 
 _SHOWN = 5
 _EXCERPT = 160
 LARGEST_HASH = (1 << 64) - 1
+_SHARE_OF_TEXT = 100  # one text is at most a hundredth of a sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,7 @@ class Sample:
 
 def read_documents(
     table: Table, columns: Sequence[str], listener: Listener, most: int | None, random_state: int
-) -> Sample:
+) -> tuple[Table, Sample]:
     """Read all documents once, and keep at most so many of them.
 
     The sample has the documents with the smallest seeded hashes of their text, so that it does not
@@ -60,12 +65,19 @@ def read_documents(
         Most documents to keep; None for all, 0 to count them only.
     random_state
         Seed of the hashes.
+
+    Returns
+    -------
+    table, sample
+        The table with the keys of all records, if it is of JSON files, and the documents.
     """
-    listener.stage("Reading", None)
+    listener.stage("Reading", table.estimated_rows())
     sample = HashSample(most, random_state)
     n_rows = n_empty = 0
+    keys: dict[str, None] = {}
     for batch in table.batches():
         texts = table.texts(batch, columns)
+        keys.update(dict.fromkeys(chain.from_iterable(batch.records or ())))
         n_empty += sum(map(is_empty, texts))
         if most != 0:
             sample.add(range(n_rows, n_rows + len(texts)), texts)
@@ -73,11 +85,16 @@ def read_documents(
         listener.advance(len(texts))
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows.")
-    return sample.finish(n_rows, n_empty)
+    return table.with_keys(keys), sample.finish(n_rows, n_empty)
 
 
 class HashSample:
     """The texts with the smallest hashes: a sample that depends on the texts alone.
+
+    Equal texts have the same hash, so that all copies of a text would be drawn or none. One text is
+    therefore at most a hundredth of the sample; otherwise a frequent one whose hash is small would
+    be all of it. Copies could be drawn one by one only by their order or their number in all files,
+    but the sample must not depend on the first, and the second is not known while they are read.
 
     Parameters
     ----------
@@ -108,8 +125,7 @@ class HashSample:
             self._texts += texts
             self._rows += rows
             return
-        if not self._hashes:
-            self._hashes = [text_hash(text, self._key) for text in self._texts]
+        self._hash()
         for row, text in zip(rows, texts, strict=True):
             value = text_hash(text, self._key)
             if value <= self.limit:
@@ -119,19 +135,31 @@ class HashSample:
         if len(self._texts) > 2 * self._most:
             self._prune()
 
+    def _hash(self) -> None:
+        if not self._hashes:
+            self._hashes = [text_hash(text, self._key) for text in self._texts]
+
     def _prune(self) -> None:
-        if self._most is None or len(self._texts) <= self._most:
+        """Keep the texts that are in the sample so far."""
+        if self._most is None:
             return
         hashes = np.array(self._hashes, dtype=np.uint64)
-        kept = np.sort(np.argsort(hashes, kind="stable")[: self._most]).tolist()
-        self.limit = int(hashes[kept].max())
+        order = np.argsort(hashes, kind="stable")
+        first = np.searchsorted(hashes[order], hashes[order])
+        few = order[np.arange(len(order)) - first < max(1, self._most // _SHARE_OF_TEXT)]
+        if len(few) >= self._most:
+            few = few[: self._most]
+            self.limit = int(hashes[few].max(initial=0))
+        kept = np.sort(few).tolist()
         self._texts = [self._texts[i] for i in kept]
         self._rows = [self._rows[i] for i in kept]
         self._hashes = [self._hashes[i] for i in kept]
 
     def finish(self, n_rows: int, n_empty: int) -> Sample:
         """The sample of so many documents, of which some are empty."""
-        self._prune()
+        if self._most is not None and n_rows > self._most:
+            self._hash()
+            self._prune()
         rows = None if len(self._rows) == n_rows else np.array(self._rows, dtype=np.intp)
         return Sample(n_rows, n_empty, self._texts, rows)
 
@@ -154,7 +182,9 @@ class LabelledRows:
     n_rows
         Rows of the table when it was first read.
     predictions
-        Of all rows; None to predict them while the table is read.
+        Of all rows, or of some; None to predict them all while the table is read.
+    rows
+        (n_predictions,) ascending positions of the rows that have a prediction; None for all.
     """
 
     def __init__(
@@ -164,23 +194,45 @@ class LabelledRows:
         model: Model,
         n_rows: int,
         predictions: Predictions | None = None,
+        rows: NDArray[np.intp] | None = None,
     ) -> None:
         self._table, self._columns, self._model = table, columns, model
         self.n_rows, self._predictions = n_rows, predictions
+        self._rows = np.arange(n_rows if predictions is not None else 0) if rows is None else rows
         self._row = 0
 
     def of(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[str], Predictions]]:
-        """The next batches of the table, their documents and predictions."""
+        """The next batches of the table, their documents and predictions.
+
+        Documents are predicted in order by another thread, while batches are read and used.
+        """
+        with ThreadPoolExecutor(1, thread_name_prefix="ulr") as worker:
+            yield from run_ahead(worker, self._calls(batches), 1)
+
+    def _calls(
+        self, batches: Iterable[Batch]
+    ) -> Iterator[Callable[[], tuple[Batch, list[str], Predictions]]]:
         for batch in batches:
             texts = self._table.texts(batch, self._columns)
-            rows = slice(self._row, self._row + len(texts))
-            self._row = rows.stop
+            start, self._row = self._row, self._row + len(texts)
             if self._row > self.n_rows:
                 self.finish()
-            if self._predictions is None:
-                yield batch, texts, self._model.predict(texts)
-            else:
-                yield batch, texts, self._predictions.rows(rows)
+            yield partial(self._labelled, batch, texts, start)
+
+    def _labelled(
+        self, batch: Batch, texts: list[str], start: int
+    ) -> tuple[Batch, list[str], Predictions]:
+        """A batch that begins at a row, with its documents and predictions."""
+        first, last = np.searchsorted(self._rows, [start, start + len(texts)])
+        if self._predictions is None or first == last:
+            return batch, texts, self._model.predict(texts)
+        known = self._predictions.rows(slice(int(first), int(last)))
+        if last - first == len(texts):
+            return batch, texts, known
+        has = np.zeros(len(texts), dtype=bool)
+        has[self._rows[first:last] - start] = True
+        others = self._model.predict([texts[row] for row in np.flatnonzero(~has).tolist()])
+        return batch, texts, known.merged(others, has)
 
     def finish(self) -> None:
         """Refuse a table that has more or fewer rows than when it was first read."""

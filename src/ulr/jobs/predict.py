@@ -30,7 +30,7 @@ def predict_file(
     started = time.perf_counter()
     output, listener = output or Output(), listener or Silent()
     output.refuse(table, [output.prefix + name for name in ("label", "confidence")])
-    sample = read_documents(table, columns, listener, 0, 0)
+    table, sample = read_documents(table, columns, listener, 0, 0)
     before = truncated_texts(model.text_encoder)
     rows = LabelledRows(table, columns, model, sample.n_rows)
     tally = write_labels(table, rows, model, output, listener, refined=False)

@@ -14,8 +14,8 @@ def text_columns(table: Table, chosen: Sequence[str]) -> list[str]:
     if chosen:
         table.check_columns(chosen, "--text-column")
         return list(chosen)
-    if len(table.columns) == 1:
-        return list(table.columns)
+    if "text" not in table.columns and len(columns := table.scanned().columns) == 1:
+        return list(columns)
     table.check_columns(["text"], "--text-column")
     return ["text"]
 

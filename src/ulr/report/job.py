@@ -56,7 +56,7 @@ def report_file(
     truth = None if truth_column is None else TrueLabels(table, truth_column, names)
     collector = Collector(model, classifier.random_state, with_truth=truth is not None)
     rows = _CollectedRows(fitted.rows(), collector, truth)
-    tally = write_labels(table, rows, model, output, listener, refined=True)
+    tally = write_labels(fitted.table, rows, model, output, listener, refined=True)
     seconds = time.perf_counter() - started
     job = replace(fitted.report(tally), seconds=seconds, output=output.path)
     listener.stage("Drawing", None)
@@ -122,16 +122,65 @@ def report_texts(
     )
 
 
+def report_sample(
+    classifier: DatalessClassifier,
+    texts: list[str],
+    rows: Sequence[int],
+    job: JobReport,
+    *,
+    title: str,
+    listener: Listener | None = None,
+) -> Report:
+    """A report on a sample of the documents of a job.
+
+    Parameters
+    ----------
+    classifier
+        The fitted classifier; if it was loaded, the report has no passes.
+    texts, rows
+        Documents, and their positions among all.
+    job
+        What the job did.
+    title
+        Title of the report.
+    listener
+        Hears the progress.
+    """
+    listener = listener or Silent()
+    listener.stage("Drawing", None)
+    model = classifier.model_
+    collector = Collector(model, classifier.random_state)
+    collector.add(texts, model.predict(texts))
+    data = collector.finish(
+        classifier,
+        title=title,
+        source=title,
+        seconds=job.seconds,
+        notes=_notes(job),
+        on_texts=listener.advance,
+    )
+    sampled_from = job.documents if len(texts) < job.documents else None
+    data = replace(
+        data,
+        run=replace(data.run, fitted=job.fitted_documents, sampled_from=sampled_from),
+        diagnosis=None if job.diagnosis is None else job.diagnosis.as_dict(),
+        documents=replace(
+            data.documents, row=[int(rows[row - 1]) + 1 for row in data.documents.row]
+        ),
+    )
+    return Report(data)
+
+
 class _CollectedRows(LabelledRows):
     """The rows of a table with predictions, which a collector sees as they are read."""
 
     def __init__(self, rows: LabelledRows, collector: Collector, truth: TrueLabels | None) -> None:
-        self._rows, self._collector, self._truth = rows, collector, truth
+        self._labelled_rows, self._collector, self._truth = rows, collector, truth
         self.n_rows = rows.n_rows
 
     def of(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[str], Predictions]]:
         """The next batches of the table, their documents and predictions."""
-        for batch, texts, predictions in self._rows.of(batches):
+        for batch, texts, predictions in self._labelled_rows.of(batches):
             self._collector.add(texts, predictions)
             if self._truth is not None:
                 self._truth.add(batch)
@@ -139,4 +188,4 @@ class _CollectedRows(LabelledRows):
 
     def finish(self) -> None:
         """Refuse a table that has more or fewer rows than when it was first read."""
-        self._rows.finish()
+        self._labelled_rows.finish()

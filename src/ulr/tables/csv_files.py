@@ -1,26 +1,32 @@
 """CSV and TSV files.
 
-Rows are split here rather than by the csv module, which limits the length of fields for the whole
-process and does not tell what a row was read from. Rows without a quote are split by the delimiter;
-tests compare all rows with those of the csv module.
+Regular rows are split block by block, see `ulr.tables.csv_blocks`. All others are split here rather
+than by the csv module, which limits the length of fields for the whole process and does not tell
+what a row was read from; tests compare the rows of all three.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import IO, Any
 
+import numpy as np
+
 from ulr.errors import TableError
-from ulr.tables.batch import Added, Batch
-from ulr.tables.formats import Source, common_columns
+from ulr.files import open_bytes
+from ulr.tables.batch import BATCH_ROWS, Added, Batch, LazyRows, RowList
+from ulr.tables.csv_blocks import CsvBlock, read_blocks, split_block
+from ulr.tables.formats import Source, common_columns, scanned
 from ulr.tables.text_io import open_text
 
-BATCH_ROWS = 2048
 _DELIMITERS = ",;\t|"
 _SNIFFED_LINES = 20
+_LONGEST_NAMING = 100  # bytes of a line that names the delimiter
 
 
 class UnclosedQuoteError(ValueError):
@@ -129,35 +135,90 @@ def parse_rows(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list
         yield first, fields, "".join(parts).rstrip("\r\n")
 
 
-def _rows(source: Source) -> Iterator[tuple[int, list[str], str]]:
-    """Rows of a file but for the line that names the delimiter."""
-    with open_text(source.path, source.encoding) as lines:
-        try:
-            for number, fields, raw in parse_rows(lines, source.delimiter):
-                if number == 1 and raw.strip(' "').lower() == f"sep={source.delimiter}":
-                    continue
-                yield number, fields, raw
-        except ValueError as error:
-            if isinstance(error, UnicodeError):
-                raise
-            line, _, reason = str(error).partition(": ")
-            raise TableError(
-                f"{source.name}: the row that begins on line {line} is broken: {reason}."
-            ) from None
+def _rows(
+    source: Source, lines: Iterator[str], n_before: int = 0
+) -> Iterator[tuple[int, list[str], str]]:
+    """Rows of a file, of which some lines were read before."""
+    try:
+        for number, fields, raw in parse_rows(lines, source.delimiter):
+            yield n_before + number, fields, raw
+    except ValueError as error:
+        if isinstance(error, UnicodeError):
+            raise
+        line, _, reason = str(error).partition(": ")
+        raise TableError(
+            f"{source.name}: the row that begins on line {n_before + int(line)} is broken: {reason}."
+        ) from None
+
+
+def _names_delimiter(source: Source, line: str) -> bool:
+    """Whether the first line of a file names the delimiter."""
+    return line.strip(' "\r\n').lower() == f"sep={source.delimiter}"
 
 
 def columns(source: Source) -> list[str]:
     """The fields of the first row, or c1, c2, … without a header."""
-    first = next((fields for _, fields, raw in _rows(source) if raw), [])
+    with open_text(source.path, source.encoding) as lines:
+        rows = _rows(source, lines)
+        filled = (
+            fields
+            for number, fields, raw in rows
+            if raw and not (number == 1 and _names_delimiter(source, raw))
+        )
+        first = next(filled, [])
     return first if source.header else [f"c{i}" for i in range(1, len(first) + 1)]
 
 
 def batches(source: Source) -> Iterator[Batch]:
-    """The rows in batches, with the text of each."""
+    """The rows in batches, with what each was read from."""
+    if source.encoding not in ("utf-8", "utf-8-sig"):
+        with open_text(source.path, source.encoding) as lines:
+            yield from _careful_batches(source, lines)
+        return
+    with open_bytes(source.path) as file:
+        blocks = read_blocks(file)
+        start = n_lines = 0
+        for block in blocks:
+            first = n_lines == 0
+            rows = _regular_rows(source, block, first)
+            if rows is None:
+                rest = io.TextIOWrapper(file, encoding="utf-8", newline="")
+                text = block.decode("utf-8-sig" if first else "utf-8")
+                remaining = chain(io.StringIO(text, newline=""), rest)
+                yield from _careful_batches(source, remaining, start, n_lines)
+                return
+            n_lines += block.count(b"\n")
+            for row in range(0, len(rows), BATCH_ROWS):
+                some = rows[row : row + BATCH_ROWS]
+                yield Batch(start, source.columns, some, raw=LazyRows(some.raw))
+                start += len(some)
+
+
+def _regular_rows(source: Source, block: bytes, first: bool) -> CsvBlock | None:
+    """The rows of a block without the header; None if they are not regular."""
+    if not first:
+        return split_block(block, source.delimiter, len(source.columns))
+    block = block.removeprefix(codecs.BOM_UTF8)
+    line, _, rest = block.partition(b"\n")
+    if len(line) < _LONGEST_NAMING and _names_delimiter(source, line.decode()):
+        block = rest
+    rows = split_block(block, source.delimiter, len(source.columns))
+    if rows is None or not source.header:
+        return rows
+    filled = np.flatnonzero(rows.edges[:, -1] > rows.edges[:, 0] + 1)
+    return rows[int(filled[0]) + 1 :] if len(filled) else None
+
+
+def _careful_batches(
+    source: Source, lines: Iterator[str], start: int = 0, n_lines: int = 0
+) -> Iterator[Batch]:
+    """The rows of lines of text in batches; so many rows and lines were read before."""
     width = len(source.columns)
-    header_read = not source.header
-    start, rows, raws = 0, list[list[str]](), list[str]()
-    for number, fields, raw in _rows(source):
+    header_read = not source.header or n_lines > 0
+    rows, raws = RowList(), list[bytes]()
+    for number, fields, raw in _rows(source, lines, n_lines):
+        if number == 1 and _names_delimiter(source, raw):
+            continue
         if not header_read:
             header_read = bool(raw)
             continue
@@ -170,10 +231,10 @@ def batches(source: Source) -> Iterator[Batch]:
                 f"{', '.join(source.columns)}."
             )
         rows.append(fields)
-        raws.append(raw)
+        raws.append(raw.encode())
         if len(rows) == BATCH_ROWS:
             yield Batch(start, source.columns, rows, raw=raws)
-            start, rows, raws = start + len(rows), [], []
+            start, rows, raws = start + len(rows), RowList(), []
     if rows:
         yield Batch(start, source.columns, rows, raw=raws)
 
@@ -186,18 +247,17 @@ def write(
     delimiter: str | None = None,
 ) -> None:
     """Write CSV; see `FormatReader.write`. Rows read from CSV are copied as they are."""
-    source, names = sources[0], common_columns(sources)
+    source, names = sources[0], common_columns(scanned(sources))
     delimiter = delimiter or source.delimiter
     copied = source.format in ("csv", "tsv") and source.delimiter == delimiter
     if source.header or not copied:
         _write_rows(file, [[*names, *added]], delimiter)
     for batch, values in rows:
         if copied and batch.raw is not None:
-            tails = _lines(zip(*values.values(), strict=True), delimiter)
-            pairs = zip(batch.raw, tails, strict=True)
+            tails = zip(*(_cells(each, delimiter) for each in values.values()), strict=True)
             # An empty raw row is one empty field, which must be quoted beside others.
-            text = "".join(f"{raw or chr(34) * 2}{delimiter}{tail}\n" for raw, tail in pairs)
-            file.write(text.encode())
+            pairs = zip(batch.raw, map(b"".join, tails), strict=True)
+            file.write(b"".join([b"%b%b\n" % (raw or b'""', tail) for raw, tail in pairs]))
         else:
             _write_rows(
                 file,
@@ -211,11 +271,17 @@ def write(
             )
 
 
-def _lines(rows: Iterable[Iterable[Any]], delimiter: str) -> list[str]:
-    """Rows as CSV, one text each; no field may have a line break."""
+def _cells(values: Sequence[Any], delimiter: str) -> list[bytes]:
+    """Values of an added column as CSV, each after a delimiter; few of them are distinct."""
     buffer = io.StringIO()
-    csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return buffer.getvalue().split("\n")[:-1]
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    cells = {}
+    for value in set(values):
+        writer.writerow(["", value])
+        cells[value] = buffer.getvalue()[:-1].encode()
+        buffer.seek(0)
+        buffer.truncate()
+    return [cells[value] for value in values]
 
 
 def _write_rows(file: IO[bytes], rows: Iterable[Iterable[Any]], delimiter: str) -> None:

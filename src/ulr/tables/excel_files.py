@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from ulr.errors import TableError
-from ulr.tables.batch import Added, Batch
-from ulr.tables.formats import Source, common_columns
+from ulr.tables.batch import BATCH_ROWS, Added, Batch, RowList
+from ulr.tables.formats import Source, common_columns, scanned
 
-_BATCH_ROWS = 2048
 _MOST_ROWS = 1_048_576
 _MOST_CHARACTERS = 32_767  # of a cell
 
@@ -62,9 +61,10 @@ def columns(source: Source) -> list[str]:
 def batches(source: Source) -> Iterator[Batch]:
     """The rows in batches; empty cells are None, whole numbers are integers."""
     rows = _rows(source)[1 if source.header else 0 :]
-    for start in range(0, len(rows), _BATCH_ROWS):
-        some = rows[start : start + _BATCH_ROWS]
-        yield Batch(start, source.columns, [[_value(cell) for cell in row] for row in some])
+    for start in range(0, len(rows), BATCH_ROWS):
+        some = rows[start : start + BATCH_ROWS]
+        values = RowList([_value(cell) for cell in row] for row in some)
+        yield Batch(start, source.columns, values)
 
 
 def _value(cell: Any) -> Any:
@@ -84,7 +84,7 @@ def write(
     """Write one sheet; see `FormatReader.write`."""
     import xlsxwriter
 
-    names = common_columns(sources)
+    names = common_columns(scanned(sources))
 
     with xlsxwriter.Workbook(
         file,

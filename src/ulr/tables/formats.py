@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -87,6 +87,8 @@ class Source:
         As of `TableFormat`, recognised.
     columns
         Names of its columns; for JSON, the keys of all records.
+    is_scanned
+        Whether that is so; otherwise they are the keys of the first records of a JSON file.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Source:
     delimiter: str = ","
     header: bool = True
     columns: tuple[str, ...] = field(default=())
+    is_scanned: bool = True
 
 
 class FormatReader(Protocol):
@@ -145,6 +148,18 @@ def common_columns(sources: Sequence[Source]) -> tuple[str, ...]:
                 f"{', '.join(first.columns)}; files of one run need the same columns."
             )
     return tuple(dict.fromkeys(name for source in sources for name in source.columns))
+
+
+def scanned(sources: Sequence[Source]) -> list[Source]:
+    """The files with all their columns; reads JSON files of which only the beginning was read."""
+    return [
+        source
+        if source.is_scanned
+        else replace(
+            source, columns=tuple(reader_of(source.format).columns(source)), is_scanned=True
+        )
+        for source in sources
+    ]
 
 
 _ENDINGS = {

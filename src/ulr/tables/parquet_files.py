@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from ulr.tables.batch import Added, Batch, Record
-from ulr.tables.formats import Source, common_columns
+from ulr.tables.batch import BATCH_ROWS, Added, Batch, Record
+from ulr.tables.formats import Source, common_columns, scanned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH_ROWS = 2048
+_BATCH_BYTES = 1 << 26
 
 
 def columns(source: Source) -> list[str]:
@@ -22,14 +22,23 @@ def columns(source: Source) -> list[str]:
     return [str(name) for name in pq.read_schema(source.path).names]
 
 
+def n_rows(source: Source) -> int:
+    """Number of rows."""
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(source.path).num_rows)
+
+
 def batches(source: Source) -> Iterator[Batch]:
     """The rows in batches, as Arrow tables."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source.path) as file:
-        row = 0
-        for part in file.iter_batches(batch_size=_BATCH_ROWS):
+        row, groups = 0, range(file.num_row_groups)
+        n_bytes = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+        most = _BATCH_BYTES * max(1, file.metadata.num_rows) // max(1, n_bytes)
+        for part in file.iter_batches(batch_size=min(BATCH_ROWS, max(1, most))):
             part.validate(full=True)  # texts that are not UTF-8 are only found here
             yield Batch(row, source.columns, table=pa.Table.from_batches([part]))
             row += part.num_rows
@@ -50,7 +59,7 @@ def write(
     if kinds == {"parquet"}:
         schema = pq.read_schema(sources[0].path)
     elif kinds <= {"csv", "tsv", "txt"}:
-        schema = pa.schema([(name, pa.string()) for name in common_columns(sources)])
+        schema = pa.schema([(name, pa.string()) for name in common_columns(scanned(sources))])
     else:
         schema = _schema_of_values(sources)
     n_own = len(schema)
@@ -74,7 +83,7 @@ def _schema_of_values(sources: Sequence[Source]) -> pa.Schema:
 
     from ulr.tables.formats import reader_of
 
-    kinds: dict[str, set[str]] = {name: set() for name in common_columns(sources)}
+    kinds: dict[str, set[str]] = {name: set() for name in common_columns(scanned(sources))}
     for source in sources:
         for batch in reader_of(source.format).batches(source):
             for record in batch.as_records():

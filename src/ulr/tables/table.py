@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import gzip
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +25,11 @@ from ulr.tables.formats import (
     format_of_name,
     reader_of,
     refuse_other_content,
+    scanned,
 )
-from ulr.tables.text_io import encoding_of, not_in_encoding, read_head
+from ulr.tables.json_files import first_columns
+from ulr.tables.parquet_files import n_rows
+from ulr.tables.text_io import HEAD_BYTES, encoding_of, not_in_encoding, read_head
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Table:
     sources
         The files.
     columns
-        Names of their columns; of JSON files, the keys of all records.
+        Names of their columns; of JSON files, the keys of all records, or of the first ones until
+        all are read, see `scanned` and `with_keys`.
     """
 
     sources: tuple[Source, ...]
@@ -64,18 +69,56 @@ class Table:
                 last = batch.first_row + len(batch)
             row += last
 
+    def estimated_rows(self) -> int | None:
+        """About as many rows as the table has, to show progress; None if that is not known."""
+        estimates = [estimated_rows(source) for source in self.sources]
+        return None if None in estimates else sum(each or 0 for each in estimates)
+
     def texts(self, batch: Batch, columns: Sequence[str]) -> list[str]:
         """The document of each row: the given columns, joined by a space; empty for nulls."""
         return batch_texts(batch, columns, self.name)
 
+    def scanned(self) -> Table:
+        """The table with all columns; reads JSON files of which only the beginning was read."""
+        if all(source.is_scanned for source in self.sources):
+            return self
+        sources = []
+        for source in self.sources:
+            with readable(source):
+                sources += scanned([source])
+        return Table(tuple(sources), common_columns(sources))
+
+    def with_keys(self, keys: Iterable[str]) -> Table:
+        """The table with all columns, given the keys of all records of its JSON files."""
+        columns = tuple(dict.fromkeys([*self.columns, *keys]))
+        sources = (
+            source if source.is_scanned else replace(source, columns=columns, is_scanned=True)
+            for source in self.sources
+        )
+        return Table(tuple(sources), columns)
+
     def check_columns(self, wanted: Iterable[str], option: str) -> None:
         """Refuse names of columns that the table does not have."""
         for name in wanted:
-            if name not in self.columns:
+            columns = self.columns if name in self.columns else self.scanned().columns
+            if name not in columns:
                 raise TableError(
-                    f"{self.name} has no column {name!r}; it has: {', '.join(self.columns)}. "
+                    f"{self.name} has no column {name!r}; it has: {', '.join(columns)}. "
                     f"Choose one with {option}."
                 )
+
+
+def estimated_rows(source: Source) -> int | None:
+    """About as many rows as a file has: those of a Parquet file, or by the length of first lines."""
+    with readable(source):
+        if source.format == "parquet":
+            return n_rows(source)
+        if source.format not in ("csv", "tsv", "jsonl", "txt"):
+            return None
+        with source.path.open("rb") as file:
+            head, n_bytes = file.read(HEAD_BYTES), os.fstat(file.fileno()).st_size
+    n_lines = head.count(b"\n")
+    return n_bytes * n_lines // len(head) if n_lines and not head.startswith(b"\x1f\x8b") else None
 
 
 def source_batches(source: Source) -> Iterator[Batch]:
@@ -136,14 +179,16 @@ def open_table(
                 if stdin is None:
                     raise TableError("'-' is standard input, which is not available here.")
                 path = stack.enter_context(temporary_copy(stdin))
-                sources.append(open_source("standard input", path, how))
+                sources.append(open_source("standard input", path, how, scan=False))
                 continue
             for path in find_files(name):
                 shown = str(path)
                 if not path.is_file():  # a pipe, which can be read once only
                     with path.open("rb") as pipe:
                         path = stack.enter_context(temporary_copy(pipe))
-                sources.append(open_source(shown, path, how))
+                sources.append(open_source(shown, path, how, scan=False))
+        if not {source.format for source in sources} <= {"json", "jsonl"}:
+            sources = scanned(sources)  # all files need the same columns
         yield Table(tuple(sources), common_columns(sources))
 
 
@@ -167,8 +212,20 @@ def find_files(name: str) -> list[Path]:
     return found
 
 
-def open_source(name: str, path: Path, how: TableFormat) -> Source:
-    """One file, its format, encoding, delimiter and columns recognised."""
+def open_source(name: str, path: Path, how: TableFormat, *, scan: bool = True) -> Source:
+    """One file, its format, encoding, delimiter and columns recognised.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    path
+        Where its bytes are.
+    how
+        What name and content do not tell.
+    scan
+        Whether a JSONL file is read for the keys of all records; otherwise only its beginning is.
+    """
     blank = Source(name, path, how.format or "csv", how.encoding or "utf-8", header=how.header)
     with readable(blank):
         if path.stat().st_size == 0:
@@ -189,8 +246,12 @@ def open_source(name: str, path: Path, how: TableFormat) -> Source:
             sniffed = delimiter_of(head.decode(source.encoding, "replace"))
             default = "\t" if named == "tsv" and not sniffed[1] else sniffed[0]
             source = replace(source, delimiter=how.delimiter or default)
+    columns: list[str] = []
+    if named == "jsonl" and not scan and len(head) == HEAD_BYTES:
+        columns = first_columns(source, head)
+        source = replace(source, is_scanned=not columns)
     with readable(source):
-        columns = reader_of(named).columns(source)
+        columns = columns or reader_of(named).columns(source)
     if not columns:
         raise TableError(f"{name} has no rows.")
     twice = sorted({each for each in columns if columns.count(each) > 1})

@@ -7,11 +7,9 @@ from itertools import islice
 from typing import IO
 
 from ulr.errors import TableError
-from ulr.tables.batch import Added, Batch
+from ulr.tables.batch import BATCH_ROWS, Added, Batch, RowList
 from ulr.tables.formats import Source
 from ulr.tables.text_io import open_text
-
-_BATCH_ROWS = 2048
 
 
 def columns(source: Source) -> list[str]:
@@ -23,7 +21,7 @@ def batches(source: Source) -> Iterator[Batch]:
     """The lines in batches; a blank line is an empty document."""
     with open_text(source.path, source.encoding) as lines:
         start = 0
-        while rows := [[line.rstrip("\r\n")] for line in islice(lines, _BATCH_ROWS)]:
+        while rows := RowList([line.rstrip("\r\n")] for line in islice(lines, BATCH_ROWS)):
             yield Batch(start, ("text",), rows)
             start += len(rows)
 

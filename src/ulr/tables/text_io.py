@@ -12,7 +12,7 @@ from ulr.errors import TableError
 from ulr.files import open_bytes
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_HEAD_BYTES = 65_536
+HEAD_BYTES = 65_536
 
 
 @contextlib.contextmanager
@@ -25,7 +25,7 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
 def read_head(path: Path) -> bytes:
     """The first bytes of a file, decompressed."""
     with open_bytes(path) as file:
-        return file.read(_HEAD_BYTES)
+        return file.read(HEAD_BYTES)
 
 
 def encoding_of(head: bytes) -> str:

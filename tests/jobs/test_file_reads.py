@@ -1,0 +1,153 @@
+"""How often a job reads its file, what it encodes, and what it learns about it on the way."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ulr.classifier import DatalessClassifier
+from ulr.encoders import StaticEncoder
+from ulr.errors import TableError
+from ulr.jobs import Output, classify_file, text_columns
+from ulr.tables import open_table
+
+LABELS = ["sports", "business", "weather"]
+WORDS = "goal team bank profit rain storm match shares cloud striker market sunny".split()
+
+
+def some_texts(n_texts):
+    draw = np.random.default_rng(0)
+    return [f"{' '.join(draw.choice(WORDS, 12))} {draw.bytes(8).hex()}" for _ in range(n_texts)]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return StaticEncoder.embedded()
+
+
+def write(path, texts):
+    ids = range(len(texts))
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"id": ids, "text": texts}), path)
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([["id", "text"], *zip(ids, texts, strict=True)])
+    else:
+        lines = (json.dumps({"id": i, "text": text}) for i, text in zip(ids, texts, strict=True))
+        path.write_text("\n".join(lines))
+    return path
+
+
+def classify(source, target, encoder, stdin=None, **options):
+    classifier = DatalessClassifier(LABELS, encoder=encoder, **options)
+    with open_table(str(source), stdin=stdin) as table:
+        columns = text_columns(table, [])
+        classify_file(table, columns, classifier, Output(str(target), force=True))
+    return classifier
+
+
+def bytes_read():
+    """What this process has read from files so far."""
+    with open("/proc/self/io") as file:
+        return int(file.readline().removeprefix("rchar:"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_file_is_read_twice(tmp_path, encoder, ending):
+    source = write(tmp_path / f"in.{ending}", some_texts(30_000))
+    for _ in range(2):  # the first time, modules are read too
+        before = bytes_read()
+        classify(source, tmp_path / f"out.{ending}", encoder)
+        read = bytes_read() - before
+    n_bytes = source.stat().st_size
+    assert n_bytes > 1_200_000
+    # Beginning and end are read more often, to recognise the format and the columns.
+    assert 1.5 * n_bytes < read < 2 * n_bytes + 600_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_standard_input_is_copied_once(tmp_path, encoder):
+    source = write(tmp_path / "in.csv", some_texts(30_000))
+    for _ in range(2):
+        before = bytes_read()
+        with source.open("rb") as stdin:
+            classify("-", tmp_path / "out.csv", encoder, stdin)
+        read = bytes_read() - before
+    assert read < 3.2 * source.stat().st_size
+
+
+class Counting:
+    """An encoder that counts texts."""
+
+    def __init__(self, encoder):
+        self._encoder, self.n_texts = encoder, 0
+
+    def encode(self, texts):
+        self.n_texts += len(texts)
+        return self._encoder.encode(texts)
+
+
+@pytest.mark.parametrize("fit_sample", [None, 5000, 300])
+def test_no_text_is_encoded_twice(tmp_path, encoder, fit_sample):
+    source = write(tmp_path / "in.csv", some_texts(20_000))
+    counting = Counting(encoder)
+    classify(source, tmp_path / "out.csv", counting, fit_sample=fit_sample)
+    assert counting.n_texts == 20_000 + len(LABELS)
+
+
+def test_sampled_rows_get_the_labels_that_the_model_predicts(tmp_path, encoder):
+    texts = some_texts(20_000)
+    source = write(tmp_path / "in.csv", texts)
+    classifier = classify(source, tmp_path / "out.csv", encoder, fit_sample=3000)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = classifier.model_.predict(texts)
+    names = classifier.model_.names
+    assert [row["text"] for row in rows] == texts
+    assert [row["ulr_label"] for row in rows] == names[expected.labels].tolist()
+    assert [row["ulr_unrefined"] for row in rows] == names[expected.unrefined].tolist()
+    found = [float(row["ulr_confidence"]) for row in rows]
+    assert found == pytest.approx(expected.confidence, abs=1.1e-4)
+
+
+# Keys of JSON records that only later ones have
+
+
+def late_records(tmp_path, late):
+    records = [{"id": i, "text": text} for i, text in enumerate(some_texts(3000))]
+    records[2500] |= late
+    path = tmp_path / "in.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert path.stat().st_size > 200_000
+    return path, records
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_late_keys_are_written(tmp_path, encoder, ending):
+    source, records = late_records(tmp_path, {"note": "late"})
+    classify(source, tmp_path / f"out.{ending}", encoder)
+    with open_table(str(tmp_path / f"out.{ending}")) as table:
+        assert "note" in table.scanned().columns
+        rows = [row for batch in table.batches() for row in batch.as_records()]
+    assert [row["text"] for row in rows] == [record["text"] for record in records]
+    assert [bool(row.get("note")) for row in rows] == ["note" in record for record in records]
+
+
+def test_a_late_key_like_an_added_column_is_refused(tmp_path, encoder):
+    source, _ = late_records(tmp_path, {"ulr_label": "mine"})
+    with pytest.raises(TableError, match="already has a column 'ulr_label'"):
+        classify(source, tmp_path / "out.jsonl", encoder)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_late_column_can_be_chosen_and_a_missing_one_names_all(tmp_path):
+    source, _ = late_records(tmp_path, {"note": "late"})
+    with open_table(str(source)) as table:
+        assert text_columns(table, ["note"]) == ["note"]
+        with pytest.raises(TableError, match="no column 'body'; it has: id, text, note"):
+            text_columns(table, ["body"])
