@@ -108,7 +108,8 @@ def minilm(data: Path, repeats: int, n_texts: int = 500) -> list[str]:
         "| int8, texts/s | int8 to ours |",
         "|---" * 7 + "|",
     ]
-    theirs, ours, eight = sentence_transformer(), OnnxEncoder.minilm(), OnnxEncoder.minilm_int8()
+    theirs, ours = sentence_transformer(), OnnxEncoder.known("minilm")
+    eight = OnnxEncoder.known("minilm", int8=True)
     for name, read in (("AG News", agnews), ("20 Newsgroups", newsgroups)):
         texts = read(data)[:n_texts]
         ways = {"ours": ours.encode, "theirs": theirs, "int8": eight.encode}

@@ -178,6 +178,12 @@ def test_another_language_than_that_of_the_encoder_is_reported(language):
     assert language_note(texts, [language]) is None
 
 
+def test_texts_in_several_other_languages_are_reported():
+    texts = [LANGUAGES["de"], LANGUAGES["es"], "A parcel here: the box is late and it was open"] * 5
+    assert "67% of the texts look like the languages 'de', 'es'" in language_note(texts, ["en"])
+    assert "33% of the texts look like the language 'es'" in language_note(texts, ["en", "de"])
+
+
 def test_another_script_is_reported():
     texts = ["Доставка опоздала на неделю, и коробка была повреждена при перевозке"] * 8
     assert "not in Latin script" in language_note(texts, ["en"])
@@ -190,7 +196,7 @@ def test_another_script_is_reported():
         ["The parcel was late and the box is not what I have ordered from you"] * 9,
         ["goal striker cup", "bank shares profit", "telescope planet"] * 20,
         ["The café in São Paulo is open, and the señor knows it"] * 9,
-        [LANGUAGES["de"], "A parcel here: the box is late and it was open today"] * 5,
+        [LANGUAGES["de"], *["A parcel here: the box is late and it was open today"] * 3] * 5,
         [LANGUAGES["de"]],  # too few words
         [""] * 100,
     ],

@@ -25,6 +25,7 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
     "sv": frozenset("och att det som en inte jag på är för med har av mitt ett".split()),
 }
 _SAMPLE = 1000
+_MOST_LANGUAGES = 4
 _CHARACTERS = 2000
 _words = re.compile(r"[^\W\d_]+").findall
 
@@ -160,8 +161,8 @@ def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str 
         words = _words(text[:_CHARACTERS].lower())
         n_words += len(words)
         n_other_script += sum(word[0] > "\u024f" for word in words)
-        for language, function_words in _FUNCTION_WORDS.items():
-            found[language] += sum(word in function_words for word in words)
+        if (language := _language(words)) is not None:
+            found[language] += 1
     if n_words < 50:
         return None
     if n_other_script > 0.3 * n_words and len(languages) == 1:
@@ -169,10 +170,25 @@ def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str 
             f"{n_other_script / n_words:.0%} of the words are not in Latin script, which the "
             "encoder was not made for; use a multilingual one (see 'ulr encoders')."
         )
-    best, count = found.most_common(1)[0]
-    if best not in languages and count > 2 * found["en"] and count > 0.04 * n_words:
+    others = [language for language, _ in found.most_common() if language not in languages]
+    n_others = sum(found[language] for language in others)
+    if n_others > 0.3 * found.total():
+        shown = ", ".join(map(repr, others[:_MOST_LANGUAGES]))
+        which = "languages" if len(others) > 1 else "language"
         return (
-            f"The texts look like the language {best!r}, which the encoder was not made for; use a "
-            "multilingual one (see 'ulr encoders')."
+            f"{n_others / found.total():.0%} of the texts look like the {which} {shown}, which the "
+            "encoder was not made for; use a multilingual one (see 'ulr encoders')."
         )
     return None
+
+
+def _language(words: Sequence[str]) -> str | None:
+    """The language whose function words are most frequent; None if that is not clear."""
+    counts = Counter(
+        {
+            language: sum(word in function_words for word in words)
+            for language, function_words in _FUNCTION_WORDS.items()
+        }
+    )
+    (best, most), (_, second) = counts.most_common(2)
+    return best if most > second else None

@@ -231,6 +231,7 @@ def test_languages_and_vocabulary_are_those_of_the_encoder(tmp_path):
     cached = CachedEncoder(encoder, tmp_path)
     assert (cached.languages, cached.knows_word) == (None, None)
     encoder.languages, encoder.knows_word = ("en", "de"), str.islower
+    cached = CachedEncoder(encoder, tmp_path)
     assert cached.languages == ("en", "de")
     assert [cached.knows_word(word) for word in ("word", "Word")] == [True, False]
 

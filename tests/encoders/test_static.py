@@ -1,6 +1,7 @@
 """The embedded encoder: means of token vectors, in any batch."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -170,4 +171,26 @@ def test_it_is_ready_without_torch_or_the_package_of_its_weights():
         "print(json.dumps(list(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"torch", "wordllama", "sklearn", "pyarrow"}.isdisjoint(json.loads(run.stdout))
+    assert {"torch", "wordllama", "sklearn", "pandas"}.isdisjoint(json.loads(run.stdout))
+
+
+def test_vectors_do_not_depend_on_the_number_of_cores():
+    code = (
+        "import hashlib, numpy as np; from ulr.encoders import StaticEncoder\n"
+        "draw = np.random.default_rng(0)\n"
+        "words = [f'word{i:x}' for i in range(3000)] + ['', ' ', '\\n']\n"
+        "texts = [' '.join(draw.choice(words, 20)) for _ in range(5000)]\n"
+        "vectors = StaticEncoder.embedded().encode(texts)\n"
+        "print(hashlib.sha256(vectors.tobytes()).hexdigest())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "LOKY_MAX_CPU_COUNT": cores},
+        ).stdout
+        for cores in ("1", "2")
+    }
+    assert len(found) == 1

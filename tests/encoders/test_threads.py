@@ -119,7 +119,7 @@ def test_label_scores_are_thread_safe(tmp_path):
 def test_onnx_encoder_is_thread_safe():
     pytest.importorskip("onnxruntime")
     batches = batches_of_texts(n_batches=8, n_texts=2, n_words=3)
-    encoder = OnnxEncoder.minilm(max_tokens=8)
+    encoder = OnnxEncoder.known("minilm", max_tokens=8)
     expected = [encoder.encode(batch) for batch in batches]
     n_truncated = encoder.truncated
     for found, vectors in zip(encode_in_threads(encoder, batches), expected, strict=True):

@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from logging.handlers import QueueHandler
 
 import numpy as np
 import pytest
+from hub_server import HubServer
 from tiny import TEXTS, bert_tokenizer, save_encoder, torch, transformers
 
 from ulr.encoders import Encoder, encode_texts
@@ -478,59 +478,6 @@ def test_batches_hold_every_text_once_and_no_more_tokens_than_allowed():
         [40],
     ]
     assert list(batches_by_length([], 20)) == []
-
-
-class Hub(BaseHTTPRequestHandler):
-    """As much of the Hugging Face hub as a download asks for, with one model, one gated one."""
-
-    def do_GET(self):
-        path, commit = self.path.partition("?")[0], "0" * 39 + "1"
-        name = path.partition(f"/resolve/{commit}/")[2]
-        if path == "/stop":
-            self.answer({})
-            threading.Thread(target=self.server.stop).start()
-        elif path.startswith("/api/models/org/tiny/tree"):
-            files = [file for file in self.server.folder.iterdir() if file.is_file()]
-            self.answer([self.described(file) for file in files])
-        elif path.startswith("/api/models/org/tiny"):
-            siblings = [{"rfilename": file.name} for file in self.server.folder.iterdir()]
-            self.answer({"id": "org/tiny", "sha": commit, "siblings": siblings})
-        elif path.startswith("/org/tiny/resolve") and (self.server.folder / name).is_file():
-            content = (self.server.folder / name).read_bytes()
-            etag = hashlib.sha1(content).hexdigest()
-            self.answer(content, **{"ETag": f'"{etag}"', "X-Repo-Commit": commit})
-        elif "gated" in path:
-            self.answer({}, 403, **{"X-Error-Code": "GatedRepo"})
-        else:
-            self.answer({}, 404, **{"X-Error-Code": "RepoNotFound"})
-
-    do_HEAD = do_GET
-
-    def described(self, file):
-        return {"type": "file", "path": file.name, "size": file.stat().st_size, "oid": "0" * 40}
-
-    def answer(self, content, status=200, **headers):
-        body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
-class HubServer(ThreadingHTTPServer):
-    def __init__(self, folder):
-        super().__init__(("127.0.0.1", 0), Hub)
-        self.folder = folder
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def stop(self):
-        self.shutdown()
-        self.server_close()
 
 
 def test_models_of_the_hub_are_fetched_once_and_errors_are_sentences(copy, tmp_path):

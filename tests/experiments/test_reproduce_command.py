@@ -190,12 +190,12 @@ def test_results_of_another_version_of_the_method_are_measured_again(data, cache
 
 
 def test_a_missing_encoder_is_a_row_that_was_not_run(data, cache, tmp_path):
-    given = ["--encoder", "static", "--encoder", "minilm:nowhere/at-all", "--encoder", "glove:no"]
+    given = ["--encoder", "static", "--encoder", "onnx:nowhere/at-all", "--encoder", "glove:no"]
     out = ["--cache", cache, "--out", tmp_path]
     result = reproduce("table-2", "table-5", "--data", data, *given, *out)
     assert result.code == 0, result.err
-    assert "| `minilm:at-all` | not run | not run | not run |" in result.out
-    assert "Not run (ensemble by name, `minilm:at-all`: AG News, DBpedia, Yahoo" in result.out
+    assert "| `onnx:at-all` | not run | not run | not run |" in result.out
+    assert "Not run (ensemble by name, `onnx:at-all`: AG News, DBpedia, Yahoo" in result.out
     assert "| `glove:no` | not run |" in result.out
 
 

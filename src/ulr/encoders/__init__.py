@@ -5,15 +5,18 @@ from ulr.encoders.cache import CachedEncoder
 from ulr.encoders.cross import CrossEncoder, LabelScores, PairScorer
 from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.joined import JoinedEncoder
+from ulr.encoders.known_models import KNOWN_MODELS, KnownModel
 from ulr.encoders.onnx import OnnxEncoder
-from ulr.encoders.protocol import Encoder, OnTexts, fingerprint
+from ulr.encoders.protocol import Encoder, OnTexts, fingerprint, label_encoder
 from ulr.encoders.registry import ENCODERS, AnyEncoder, EncoderKind, load_encoder
 from ulr.encoders.static import StaticEncoder
 from ulr.encoders.transformer import TransformerEncoder
+from ulr.encoders.universal import UniversalEncoder
 from ulr.encoders.words import WordEncoder
 
 __all__ = [
     "ENCODERS",
+    "KNOWN_MODELS",
     "AnyEncoder",
     "CachedEncoder",
     "CrossEncoder",
@@ -21,16 +24,19 @@ __all__ = [
     "EncoderKind",
     "EsaEncoder",
     "JoinedEncoder",
+    "KnownModel",
     "LabelScores",
     "OnTexts",
     "OnnxEncoder",
     "PairScorer",
     "StaticEncoder",
     "TransformerEncoder",
+    "UniversalEncoder",
     "WordEncoder",
     "encode_batches",
     "encode_texts",
     "fingerprint",
     "in_batches",
+    "label_encoder",
     "load_encoder",
 ]

@@ -77,6 +77,8 @@ class CachedEncoder(CopiedByReference):
         Texts found in the cache so far, and texts encoded.
     disabled
         Whether writing to the cache has failed.
+    spec, languages, knows_word
+        Those of the encoder; None where it has none.
     """
 
     def __init__(self, encoder: Encoder, folder: str | Path) -> None:
@@ -90,6 +92,9 @@ class CachedEncoder(CopiedByReference):
         self._store = _Store(self._folder, fingerprint)
         self.fingerprint = fingerprint
         self.batch_texts = batch_texts(encoder)
+        self.spec: str | None = getattr(encoder, "spec", None)
+        self.languages: tuple[str, ...] | None = getattr(encoder, "languages", None)
+        self.knows_word: Callable[[str], bool] | None = getattr(encoder, "knows_word", None)
         self.found = self.encoded = 0
         self.disabled = False
         self._lock = threading.Lock()  # guards the store, the counts and `disabled`
@@ -106,24 +111,15 @@ class CachedEncoder(CopiedByReference):
         return CachedEncoder, (self._encoder, self._folder)
 
     @property
-    def spec(self) -> str | None:
-        """Name of the cached encoder."""
-        return getattr(self._encoder, "spec", None)
-
-    @property
     def truncated(self) -> int | None:
         """Texts truncated so far; None once vectors were found in the cache."""
         return None if self.found else getattr(self._encoder, "truncated", None)
 
     @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Languages that the cached encoder was made for; None if that is unknown."""
-        return getattr(self._encoder, "languages", None)
-
-    @property
-    def knows_word(self) -> Callable[[str], bool] | None:
-        """Whether the cached encoder knows a word as a whole; None if it cannot tell."""
-        return getattr(self._encoder, "knows_word", None)
+    def label_encoder(self) -> CachedEncoder | None:
+        """Encodes the phrases of labels, with the same cache; None if the encoder itself does."""
+        own = getattr(self._encoder, "label_encoder", None)
+        return None if own is None else CachedEncoder(own, self._folder)
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims), in their order."""

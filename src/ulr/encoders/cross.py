@@ -1,6 +1,7 @@
 """The single encoder: a transformer reads a label and a text together and returns one score.
 
-It scores pairs instead of encoding texts; `LabelScores` turns the scores into vectors.
+It scores pairs instead of encoding texts; `LabelScores` turns the scores into vectors. The
+transformer runs on PyTorch or, from ONNX files, on onnxruntime.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,10 +17,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding
+from tokenizers import Encoding, Tokenizer
 
 from ulr.encoders.batching import batches_by_length
 from ulr.encoders.counters import Counter
+from ulr.encoders.onnx_cross import OnnxPairModel, uses_onnx
 from ulr.encoders.pretrained import (
     MAX_TOKENS,
     SINGLE,
@@ -44,6 +47,44 @@ class PairScorer(Protocol):
         ...
 
 
+class PairModel(Protocol):
+    """A transformer with a classification head, on PyTorch or onnxruntime.
+
+    Attributes
+    ----------
+    name
+        Name of the model in messages.
+    tokenizer
+        The tokenizer, without padding and truncation.
+    truncation_side
+        The side on which the tokenizer truncates.
+    fingerprint
+        Hashes of its weights and its vocabulary.
+    batch_tokens
+        Most tokens of a batch.
+    outputs
+        Names of the outputs of the head, in lower case.
+    device
+        The device that it runs on.
+    """
+
+    name: str
+    tokenizer: Tokenizer
+    truncation_side: str
+    fingerprint: str
+    batch_tokens: int
+    outputs: tuple[str, ...]
+    device: str
+
+    def choose_max_tokens(self, requested: int) -> int:
+        """The requested number of tokens of a pair, if it is possible."""
+        ...
+
+    def logits(self, batches: list[list[Encoding]]) -> Iterable[NDArray[np.float32]]:
+        """Outputs of each batch, (n_pairs_in_batch, n_outputs)."""
+        ...
+
+
 class CrossEncoder(CopiedByReference):
     """A single encoder: a transformer with a classification head scores pairs of label and text.
 
@@ -57,15 +98,16 @@ class CrossEncoder(CopiedByReference):
     Parameters
     ----------
     name_or_path
-        A folder, or the name of a model on the Hugging Face hub. Only safetensors are read, and no
-        code of the model is run.
+        A folder, or the name of a model on the Hugging Face hub. Safetensors are run by PyTorch; a
+        folder with ``model.onnx`` and ``tokenizer.json`` alone, or any model where PyTorch is not
+        installed, by onnxruntime. No pickled weights are read and no code of the model is run.
     max_tokens
         Tokens of a pair that are used, special ones included. Texts are cut to 1,000 characters
         per token before.
     lowercase
         Whether texts and labels are lower-cased.
     device, precision, batch_tokens
-        As for `TransformerEncoder`.
+        As for `TransformerEncoder`. An ONNX model runs on the CPU in the precision of its file.
 
     Attributes
     ----------
@@ -74,6 +116,7 @@ class CrossEncoder(CopiedByReference):
     """
 
     batch_texts = 32
+    languages: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -90,10 +133,9 @@ class CrossEncoder(CopiedByReference):
             "precision": precision,
             "batch_tokens": batch_tokens,
         }
-        folder = find_model(name_or_path)
-        self._model = Pretrained(folder, str(name_or_path), head=SINGLE, **placement)
+        self._model = _load_model(name_or_path, **placement)
         self._head = _read_head(self._model)
-        self.max_tokens = self._model.choose_max_tokens(max_tokens, pair=True)
+        self.max_tokens = self._model.choose_max_tokens(max_tokens)
         self.lowercase = lowercase
         self._pairs = copy.deepcopy(self._model.tokenizer)
         self._pairs.enable_truncation(
@@ -103,9 +145,9 @@ class CrossEncoder(CopiedByReference):
         )
         self._truncated = Counter()
         with model_errors(f"{name_or_path} cannot be used to score pairs"):
-            self._scores(self._pairs.encode_batch_fast([("", ""), ("a", "")]))
-        self.device = str(self._model.device)
-        if self._model.device.type != "cpu":
+            list(self._model.logits([self._pairs.encode_batch_fast([("", ""), ("a", "")])]))
+        self.device = self._model.device
+        if self.device != "cpu":
             self.batch_texts = 512
         self.fingerprint = f"cross {self._model.fingerprint}, {self.max_tokens} tokens"
         self.fingerprint += ", lower case" * lowercase
@@ -136,8 +178,10 @@ class CrossEncoder(CopiedByReference):
             encoded = self._encoded([texts[i] for i in of_text], [labels[i] for i in of_label])
             truncated[of_text[[bool(each.overflowing) for each in encoded]]] = True
             lengths = [len(each.ids) for each in encoded]
-            for batch in batches_by_length(lengths, self._model.batch_tokens):
-                scores[pairs[batch]] = self._scores([encoded[index] for index in batch])
+            batches = list(batches_by_length(lengths, self._model.batch_tokens))
+            outputs = self._model.logits([[encoded[i] for i in batch] for batch in batches])
+            for batch, logits in zip(batches, outputs, strict=True):
+                scores[pairs[batch]] = self._head.scores(logits)
         self._truncated.add(int(truncated.sum()))
         return scores.reshape(len(texts), len(labels))
 
@@ -149,11 +193,6 @@ class CrossEncoder(CopiedByReference):
         """
         first, second = (texts, labels) if self._head.text_first else (labels, texts)
         return self._pairs.encode_batch_fast(list(zip(first, second, strict=True)))
-
-    def _scores(self, batch: list[Encoding]) -> NDArray[np.float32]:
-        logits = self._model.run(batch)[0].logits.float().cpu().numpy()
-        scores = logits[:, self._head.positive]
-        return scores if self._head.negative is None else scores - logits[:, self._head.negative]
 
     def _refuse_long(self, labels: list[str]) -> None:
         """Refuse labels that leave no tokens for the text."""
@@ -169,7 +208,7 @@ class CrossEncoder(CopiedByReference):
                 )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._again, ()
+        return self._again, (), {"spec": self.spec, "languages": self.languages}
 
 
 class LabelScores(CopiedByReference):
@@ -235,6 +274,46 @@ class LabelScores(CopiedByReference):
         return (exponentials / exponentials.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
+class _TorchPairModel:
+    """A classification head on PyTorch; see `PairModel`."""
+
+    def __init__(self, name_or_path: str | Path, **placement: Any) -> None:
+        folder = find_model(name_or_path)
+        self._model = Pretrained(folder, str(name_or_path), head=SINGLE, **placement)
+        self.name = self._model.name
+        self.tokenizer: Tokenizer = self._model.tokenizer
+        self.truncation_side: str = self._model.truncation_side
+        self.fingerprint = self._model.fingerprint
+        self.batch_tokens = self._model.batch_tokens
+        self.device = str(self._model.device)
+        names = self._model.config.id2label
+        n_outputs = int(self._model.config.num_labels)
+        self.outputs = tuple(str(names.get(i, "")).lower() for i in range(n_outputs))
+
+    def choose_max_tokens(self, requested: int) -> int:
+        return self._model.choose_max_tokens(requested, pair=True)
+
+    def logits(self, batches: list[list[Encoding]]) -> Iterator[NDArray[np.float32]]:
+        for batch in batches:
+            yield self._model.run(batch)[0].logits.float().cpu().numpy()
+
+
+def _load_model(
+    name_or_path: str | Path, device: str | None, precision: str | None, batch_tokens: int | None
+) -> PairModel:
+    """The model, on the library that its files are for."""
+    if not uses_onnx(name_or_path):
+        return _TorchPairModel(
+            name_or_path, device=device, precision=precision, batch_tokens=batch_tokens
+        )
+    if device not in (None, "cpu") or precision is not None:
+        raise EncoderError(
+            f"{name_or_path} is an ONNX model, which runs on the CPU in the precision of its file; "
+            f"got device={device!r}, precision={precision!r}."
+        )
+    return OnnxPairModel(name_or_path, batch_tokens)
+
+
 @dataclass(frozen=True)
 class _Head:
     """Outputs that make up the score, and whether the text comes before the label."""
@@ -243,21 +322,25 @@ class _Head:
     negative: int | None = None
     text_first: bool = False
 
+    def scores(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Scores of pairs, (n_pairs,), from the outputs of the model."""
+        scores = logits[:, self.positive]
+        return scores if self.negative is None else scores - logits[:, self.negative]
 
-def _read_head(model: Pretrained) -> _Head:
+
+def _read_head(model: PairModel) -> _Head:
     """The kind of head, by the number and the names of its outputs."""
-    n_outputs = int(model.config.num_labels)
-    names = [str(model.config.id2label.get(i, "")).lower() for i in range(n_outputs)]
+    names = model.outputs
     entailment = next((i for i, name in enumerate(names) if name.startswith("entail")), None)
-    if n_outputs == 1:
+    if len(names) == 1:
         return _Head(0)
-    if n_outputs == 2:
+    if len(names) == 2:
         named = next((i for i, name in enumerate(names) if name in _POSITIVE_NAMES), 1)
         positive = named if entailment is None else entailment
         return _Head(positive, 1 - positive, text_first=entailment is not None)
-    if n_outputs == 3 and entailment is not None:
+    if len(names) == 3 and entailment is not None:
         return _Head(entailment, text_first=True)
     raise EncoderError(
-        f"{model.name} has {n_outputs} outputs ({', '.join(names)}); a score needs one output, "
+        f"{model.name} has {len(names)} outputs ({', '.join(names)}); a score needs one output, "
         "two, or three with one named entailment."
     )

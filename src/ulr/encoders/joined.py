@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from ulr.encoders.batching import batch_texts
 from ulr.encoders.cache import CachedEncoder
-from ulr.encoders.protocol import CopiedByReference, Encoder, checked_vectors, fingerprint
+from ulr.encoders.protocol import (
+    CopiedByReference,
+    Encoder,
+    checked_vectors,
+    fingerprint,
+    label_encoder,
+)
 from ulr.errors import EncoderError
 from ulr.refinement.distances import unit_rows
 
@@ -56,6 +62,14 @@ class JoinedEncoder(CopiedByReference):
     def cached(self, folder: str | Path) -> JoinedEncoder:
         """The same encoder with a cache for each part, so that parts are found on their own."""
         return JoinedEncoder([CachedEncoder(each, folder) for each in self._encoders], self.weights)
+
+    @property
+    def label_encoder(self) -> JoinedEncoder | None:
+        """Encodes the phrases of labels; None if every part does so itself."""
+        parts = [label_encoder(each) for each in self._encoders]
+        if all(part is each for part, each in zip(parts, self._encoders, strict=True)):
+            return None
+        return JoinedEncoder(parts, self.weights)
 
     @property
     def truncated(self) -> int | None:

@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from tokenizers import Encoding
+from tokenizers import Encoding, Tokenizer
 
+from ulr.encoders.batching import padded_inputs
 from ulr.encoders.tokenization import max_characters, replace_surrogates
 from ulr.encoders.weights import find_folder, first_line, install_command
 from ulr.errors import EncoderError
@@ -117,38 +117,21 @@ class Pretrained:
         self, requested: int | None, default: int | None = None, *, pair: bool = False
     ) -> int:
         """The requested number of tokens if it is possible; without one, `default` or 128."""
-        least = self.tokenizer.num_special_tokens_to_add(pair) + 1
         if requested is None:
+            least = self.tokenizer.num_special_tokens_to_add(pair) + 1
             chosen = default or MAX_TOKENS
             return max(least, min(chosen, self.max_positions or chosen))
-        if requested < least:
-            raise EncoderError(
-                f"max_tokens must be at least {least} for {self.name}; got {requested}."
-            )
-        if self.max_positions is not None and requested > self.max_positions:
-            raise EncoderError(
-                f"max_tokens must be at most {self.max_positions} for {self.name}, which has no "
-                f"positions for more; got {requested}."
-            )
-        return requested
+        return checked_max_tokens(
+            requested, self.tokenizer, self.max_positions, self.name, pair=pair
+        )
 
     def inputs(self, batch: Sequence[Encoding]) -> dict[str, torch.Tensor]:
         """Inputs of the model for tokenized texts, padded to the longest, (n_texts, n_tokens)."""
         import torch
 
-        shape = len(batch), max(len(each.ids) for each in batch)
-        arrays = {
-            "input_ids": np.full(shape, self._pad, dtype=np.int64),
-            "attention_mask": np.zeros(shape, dtype=np.int64),
-        }
-        if self._has_types:
-            arrays["token_type_ids"] = np.zeros(shape, dtype=np.int64)
-        for row, each in enumerate(batch):
-            end = len(each.ids)
-            arrays["input_ids"][row, :end] = each.ids
-            arrays["attention_mask"][row, :end] = 1
-            if self._has_types:
-                arrays["token_type_ids"][row, :end] = each.type_ids
+        arrays = padded_inputs(batch, self._pad)
+        if not self._has_types:
+            del arrays["token_type_ids"]
         return {name: torch.from_numpy(each).to(self.device) for name, each in arrays.items()}
 
     def run(self, batch: Sequence[Encoding]) -> tuple[Any, torch.Tensor]:
@@ -174,6 +157,21 @@ class Pretrained:
             self._tokenizer.save_pretrained(folder)
 
 
+def checked_max_tokens(
+    requested: int, tokenizer: Tokenizer, max_positions: int | None, name: str, *, pair: bool
+) -> int:
+    """The requested number of tokens of a text or a pair, special ones included, if possible."""
+    least = tokenizer.num_special_tokens_to_add(pair) + 1
+    if requested < least:
+        raise EncoderError(f"max_tokens must be at least {least} for {name}; got {requested}.")
+    if max_positions is not None and requested > max_positions:
+        raise EncoderError(
+            f"max_tokens must be at most {max_positions} for {name}, which has no positions for "
+            f"more; got {requested}."
+        )
+    return requested
+
+
 def read_json(file: Path | None) -> Any:
     """Content of a JSON file; an empty object if there is no file."""
     if file is None or not file.is_file():
@@ -193,7 +191,7 @@ def require_torch() -> None:
 def absolute_name(name_or_path: str | Path) -> str:
     """A name that finds the model from any working directory: a path, or a name on the hub."""
     folder = Path(name_or_path).expanduser()
-    return str(folder.absolute()) if folder.is_dir() else str(name_or_path)
+    return str(folder.absolute()) if folder.exists() else str(name_or_path)
 
 
 def find_model(name_or_path: str | Path) -> Path:

@@ -26,6 +26,8 @@ class Encoder(Protocol):
     - ``truncated`` (int): texts that were truncated so far
     - ``languages`` (tuple of codes such as ``"en"``): languages that the encoder was made for
     - ``knows_word`` (callable from str to bool): whether a word is in the vocabulary as a whole
+    - ``label_encoder`` (an encoder): encodes the phrases of labels, where a model expects them in
+      another form than documents
     """
 
     def encode(self, texts: list[str], /) -> Any:
@@ -64,6 +66,11 @@ def checked_vectors(
             f"{vectors.shape[1]}."
         )
     return vectors.astype(np.float32, copy=False)
+
+
+def label_encoder(encoder: Encoder) -> Encoder:
+    """What encodes the phrases of labels: the attribute of that name, otherwise the encoder."""
+    return getattr(encoder, "label_encoder", None) or encoder
 
 
 def fingerprint(encoder: object) -> str:

@@ -5,19 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import TypeAlias
 
-from ulr.encoders import onnx, static, words
+from ulr.encoders import static, universal, words
 from ulr.encoders.cross import CrossEncoder, PairScorer
+from ulr.encoders.downloads import is_downloaded, verified_folder
 from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.joined import JoinedEncoder
+from ulr.encoders.known_models import KNOWN_MODELS, KnownModel
+from ulr.encoders.onnx import OnnxEncoder
 from ulr.encoders.protocol import Encoder, OnProgress
 from ulr.encoders.transformer import TransformerEncoder
 from ulr.encoders.weights import PackagedFile, install_command
 from ulr.errors import EncoderError
 
 AnyEncoder: TypeAlias = Encoder | PairScorer
+
+# By mean accuracy on six datasets, the best first; see docs/encoders.md.
+BEST = (
+    ("minilm", "bge-small", "use-multilingual"),
+    ("minilm", "use-multilingual"),
+    ("minilm", "bge-small"),
+    ("bge-small",),
+    ("static", "minilm"),
+    ("static",),
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,8 @@ class EncoderKind:
         Packaged files and modules that are needed.
     extra
         The extra of this package that installs them.
+    model
+        Name of the known model that it is; it may be downloaded.
     """
 
     about: str
@@ -56,24 +72,85 @@ class EncoderKind:
     files: tuple[PackagedFile, ...] = ()
     modules: tuple[str, ...] = ()
     extra: str | None = None
+    model: str | None = None
 
     @property
     def installed(self) -> bool:
-        """Whether all files and modules are installed."""
-        has_modules = all(find_spec(module) is not None for module in self.modules)
-        return has_modules and all(file.installed() for file in self.files)
+        """Whether all modules are installed, and all files are installed or downloaded."""
+        if not all(find_spec(module) is not None for module in self.modules):
+            return False
+        if self.model is not None and is_downloaded(self.model):
+            return True
+        return all(file.installed() for file in self.files) and not self.needs_download
 
     @property
     def install(self) -> str | None:
-        """The command that installs it; None if there is nothing to install."""
+        """The command that makes it available; None if nothing is missing."""
+        if self.needs_download:
+            missing = any(find_spec(module) is None for module in self.modules)
+            first = f"{install_command('onnx')}, then " if missing else ""
+            return f"{first}ulr encoders download {self.model}"
         if self.extra is not None:
             return install_command(self.extra)
         return self.files[0].install if self.files else None
+
+    @property
+    def needs_download(self) -> bool:
+        """Whether it is only available after a download."""
+        return self.model is not None and not self.files
 
     def specs(self, name: str) -> tuple[str, ...]:
         """The forms of its name, such as ``glove`` and ``glove:FILE``."""
         bare = (name,) if self.load else ()
         return (*bare, f"{name}:{self.source}") if self.load_from else bare
+
+
+def _known_kind(name: str, model: KnownModel) -> EncoderKind:
+    """The entry of a known model."""
+    return EncoderKind(
+        model.about,
+        load=partial(_LOADERS[model.kind], name),
+        n_dims=model.n_dims,
+        megabytes=model.installed_megabytes or model.megabytes,
+        licence=model.licence,
+        languages=model.languages,
+        files=model.installed,
+        modules=() if model.kind == "model2vec" else ("onnxruntime",),
+        extra=model.installed[0].extra if model.installed else None,
+        model=name,
+    )
+
+
+def _load_model2vec(name: str) -> static.StaticEncoder:
+    """A downloaded model2vec model."""
+    model = KNOWN_MODELS[name]
+    folder = verified_folder(name)
+    encoder = static.StaticEncoder.from_folder(str(folder), model.max_tokens)
+    encoder.spec, encoder.languages = name, model.languages
+    return encoder
+
+
+def _load_cross(name: str) -> CrossEncoder:
+    """A downloaded scorer of pairs."""
+    model = KNOWN_MODELS[name]
+    encoder = CrossEncoder(verified_folder(name), max_tokens=model.max_tokens)
+    encoder.spec, encoder.languages = name, model.languages
+    return encoder
+
+
+_LOADERS: dict[str, Callable[[str], AnyEncoder]] = {
+    "onnx": OnnxEncoder.known,
+    "cross": _load_cross,
+    "model2vec": _load_model2vec,
+}
+
+
+def _load_best() -> AnyEncoder:
+    """The most accurate combination of encoders that are available."""
+    for names in BEST:
+        if all(ENCODERS[name].installed for name in names):
+            return load_encoder("+".join(names))
+    raise EncoderError("no encoder is available; see 'ulr encoders'.")
 
 
 ENCODERS: dict[str, EncoderKind] = {
@@ -88,29 +165,35 @@ ENCODERS: dict[str, EncoderKind] = {
         languages=("en",),
         files=static.FILES,
     ),
-    "minilm": EncoderKind(
-        "all-MiniLM-L6-v2 on onnxruntime, slower and better; or a folder with model.onnx",
-        load=onnx.OnnxEncoder.minilm,
-        load_from=onnx.OnnxEncoder.from_folder,
-        source="FOLDER_OR_NAME",
-        n_dims=384,
-        megabytes=23,
-        licence="Apache-2.0",
-        languages=("en",),
-        files=onnx.FILES,
-        modules=("onnxruntime",),
-        extra="minilm",
-    ),
+    **{name: _known_kind(name, model) for name, model in KNOWN_MODELS.items()},
     "minilm-int8": EncoderKind(
-        "the same with 8-bit arithmetic: 1.5 times as fast, nearly as accurate",
-        load=onnx.OnnxEncoder.minilm_int8,
+        "minilm with 8-bit arithmetic: 1.5 times as fast, nearly as accurate",
+        load=partial(OnnxEncoder.known, "minilm", int8=True),
         n_dims=384,
         megabytes=23,
         licence="Apache-2.0",
         languages=("en",),
-        files=onnx.FILES,
+        files=KNOWN_MODELS["minilm"].installed,
         modules=("onnxruntime", "onnx"),
         extra="minilm-int8",
+        model="minilm",
+    ),
+    "onnx": EncoderKind(
+        "any sentence encoder as ONNX on onnxruntime, configured by its own files",
+        load_from=OnnxEncoder.from_folder,
+        source="FOLDER_OR_NAME",
+        modules=("onnxruntime",),
+        extra="onnx",
+    ),
+    "use-multilingual": EncoderKind(
+        "Universal Sentence Encoder in NumPy: 15 languages, faster than minilm",
+        load=universal.UniversalEncoder.packaged,
+        n_dims=512,
+        megabytes=33,
+        licence="Apache-2.0",
+        languages=universal.LANGUAGES,
+        files=universal.FILES,
+        extra="multilingual",
     ),
     "glove": EncoderKind(
         "averaged word vectors: GloVe 6B, or any GloVe, word2vec or fastText text file",
@@ -133,11 +216,13 @@ ENCODERS: dict[str, EncoderKind] = {
         extra="torch",
     ),
     "cross": EncoderKind(
-        "a Hugging Face model that scores every label with every text",
+        "a Hugging Face model that scores every label with every text, on PyTorch or as ONNX",
         load_from=CrossEncoder,
         source="FOLDER_OR_NAME",
-        modules=("torch", "transformers"),
-        extra="torch",
+    ),
+    "best": EncoderKind(
+        "the most accurate combination of what is available; see docs/encoders.md",
+        load=_load_best,
     ),
     "esa": EncoderKind(
         "Explicit Semantic Analysis over your own corpus of titled articles",
@@ -196,6 +281,8 @@ def _join(parts: list[str], spec: str, on_progress: OnProgress | None) -> Joined
     encoders, weights = [], []
     for part in parts:
         weight, star, name = part.rpartition("*") if part[:1].isdigit() else ("", "", part)
+        if name == "best":
+            raise EncoderError(f"best is a combination itself and cannot be joined; got {spec!r}.")
         encoder = _load(name, on_progress)
         if not isinstance(encoder, Encoder):
             raise EncoderError(f"{name} scores pairs and has no vectors to join; got {spec!r}.")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,9 @@ from ulr.encoders.pretrained import (
     clean_texts,
     find_model,
     model_errors,
-    read_json,
 )
 from ulr.encoders.protocol import CopiedByReference
+from ulr.encoders.recipe import read_recipe, unsupported
 from ulr.encoders.tokenization import count_truncated
 from ulr.errors import EncoderError
 
@@ -108,7 +106,10 @@ class TransformerEncoder(CopiedByReference):
             "precision": precision,
             "batch_tokens": batch_tokens,
         }
-        recipe = _read_recipe(find_model(name_or_path))
+        folder = find_model(name_or_path)
+        recipe = read_recipe(folder)
+        if recipe.default_prompt_name is not None:
+            raise unsupported(folder, "a default_prompt_name")
         self.pooling = recipe.pooling if pooling is None else pooling
         if self.pooling not in POOLINGS:
             raise EncoderError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
@@ -163,64 +164,3 @@ class TransformerEncoder(CopiedByReference):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._again, ()
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """Settings that a folder prescribes."""
-
-    transformer: Path
-    from_sentence_transformers: bool = False
-    pooling: str = "mean"
-    max_tokens: int | None = None
-    lowercase: bool = False
-    normalize: bool = False
-
-
-def _read_recipe(folder: Path) -> _Recipe:
-    """The settings of a sentence-transformers folder; the defaults for other folders."""
-    if not (folder / "modules.json").is_file():
-        return _Recipe(folder)
-    try:
-        modules = read_json(folder / "modules.json")
-        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
-        if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
-            raise _unsupported(folder, f"the modules {', '.join(kinds)}")
-        transformer, pooling = (folder / module["path"] for module in modules[:2])
-        settings = read_json(next(iter(sorted(transformer.glob("sentence_*_config.json"))), None))
-        for name in ("default_prompt_name", "truncate_dim"):
-            if read_json(folder / "config_sentence_transformers.json").get(name) is not None:
-                raise _unsupported(folder, f"a {name}")
-        return _Recipe(
-            transformer,
-            from_sentence_transformers=True,
-            pooling=_pooling(folder, read_json(pooling / "config.json")),
-            max_tokens=settings.get("max_seq_length"),
-            lowercase=bool(settings.get("do_lower_case", False)),
-            normalize=len(kinds) == 3,
-        )
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeError) as error:
-        raise EncoderError(
-            f"{folder} is not a complete model of sentence-transformers: {error!r}."
-        ) from error
-
-
-def _pooling(folder: Path, config: dict[str, Any]) -> str:
-    """The pooling of a sentence-transformers folder, stated by name or, formerly, by flags."""
-    flags = [
-        key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
-        for key, value in config.items()
-        if key.startswith("pooling_mode_") and value
-    ]
-    stated = config.get("pooling_mode", flags or "mean")
-    modes = [stated] if isinstance(stated, str) else list(stated)
-    if len(modes) != 1 or modes[0] not in POOLINGS:
-        raise _unsupported(folder, f"the pooling {' + '.join(modes)}")
-    return str(modes[0])
-
-
-def _unsupported(folder: Path, found: str) -> EncoderError:
-    return EncoderError(
-        f"{folder} has {found}, where only Transformer, Pooling (mean or cls) and Normalize are "
-        f"supported; give SentenceTransformer({str(folder)!r}) itself as the encoder."
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from dataclasses import dataclass
 from functools import partialmethod
 from importlib import import_module
@@ -85,7 +86,7 @@ def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
 
     name = str(name_or_path)
     try:
-        return _download(name, files)
+        return _newest_snapshot(name, files)
     except errors.HFValidationError:
         raise EncoderError(
             f"{name!r} is neither a folder nor the name of a model on the Hugging Face hub."
@@ -106,13 +107,33 @@ def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
         ) from error
 
 
-def _download(name: str, files: tuple[str, ...]) -> Path:
+def download_files(name: str, files: tuple[str, ...], folder: Path) -> None:
+    """Download files of a model on the Hugging Face hub into a folder.
+
+    Raises
+    ------
+    EncoderError
+        If the hub cannot be reached, or the model lacks one of the files.
+    """
+    from huggingface_hub import snapshot_download
+
+    options: dict[str, Any] = {"allow_patterns": list(files), "tqdm_class": _hidden_bar()}
+    try:
+        snapshot_download(name, local_dir=folder, **options)
+    except Exception as error:  # network errors have many types
+        raise EncoderError(
+            f"{name} on the Hugging Face hub cannot be reached ({first_line(error).rstrip('.')})."
+        ) from error
+    shutil.rmtree(folder / ".cache", ignore_errors=True)
+    if missing := [file for file in files if not (folder / file).is_file()]:
+        raise EncoderError(f"{name} on the Hugging Face hub has no {', '.join(missing)}.")
+
+
+def _newest_snapshot(name: str, files: tuple[str, ...]) -> Path:
     """The newest version of a model, or the local copy if the network fails."""
     from huggingface_hub import errors, snapshot_download
 
-    bar: Any = import_module("tqdm").tqdm
-    hidden_bar = type("HiddenBar", (bar,), {"__init__": partialmethod(bar.__init__, disable=True)})
-    options: dict[str, Any] = {"allow_patterns": list(files), "tqdm_class": hidden_bar}
+    options: dict[str, Any] = {"allow_patterns": list(files), "tqdm_class": _hidden_bar()}
     try:
         return Path(snapshot_download(name, **options))
     except (errors.HFValidationError, errors.RepositoryNotFoundError):
@@ -121,6 +142,12 @@ def _download(name: str, files: tuple[str, ...]) -> Path:
         with contextlib.suppress(Exception):
             return Path(snapshot_download(name, local_files_only=True, **options))
         raise
+
+
+def _hidden_bar() -> Any:
+    """A progress bar of tqdm that is not shown."""
+    bar: Any = import_module("tqdm").tqdm
+    return type("HiddenBar", (bar,), {"__init__": partialmethod(bar.__init__, disable=True)})
 
 
 def first_line(error: Exception) -> str:

@@ -17,7 +17,7 @@ from ulr.experiments.resources import Resources, RunSettings, check_encoder_name
 from ulr.experiments.results import Cell, Results
 
 ALL = "all"
-_ROLES = {"glove": WORDS, "cross": SINGLE, "esa": CONCEPTS}
+_ROLES = {"glove": WORDS, "cross": SINGLE, "cross-minilm": SINGLE, "esa": CONCEPTS}
 _CORPUS = "concepts/wikipedia_articles.jsonl"
 _MISSING = {
     SINGLE: "a single encoder trained on NatCat is missing; add one with --single cross:FOLDER",
