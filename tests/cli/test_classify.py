@@ -308,7 +308,7 @@ def test_terminal_shows_every_stage(source):
         shown = b"".join(iter(lambda: read_terminal(terminal), b"")).decode()
         process.communicate(timeout=60)
     assert process.returncode == 0
-    for stage in ("Reading", "Encoding", "Refining", "Writing"):
+    for stage in ("Reading", "Encoding", "Refining", "Calibrating", "Writing"):
         assert stage in shown
 
 

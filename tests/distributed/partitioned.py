@@ -8,9 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ulr.classifier import DatalessClassifier
-from ulr.distributed.job import PartitionedOutput, classify_partitions, find_partitions
+from ulr.distributed.job import (
+    PartitionedOutput,
+    classify_partitions,
+    find_partitions,
+    open_first,
+)
 from ulr.jobs import Output, classify_file
-from ulr.tables import open_table
+from ulr.tables import TableFormat, open_table
 
 LABELS = ["sports", "business", "weather"]
 TOPICS = {
@@ -76,7 +81,7 @@ def run_job(source, encoder, output, executor, listener=None, part=None, files=N
     """A job over the files of a folder."""
     options = {k: settings.pop(k) for k in ("force", "vectors", "skip_broken") if k in settings}
     files = files or find_partitions([str(source)])
-    with open_table(files[0]) as table:
+    with open_first(files, TableFormat(), options.get("skip_broken", False)) as table:
         return classify_partitions(
             files,
             table,

@@ -66,13 +66,49 @@ def test_the_model_can_be_saved_elsewhere(job, tmp_path, command, word_vectors):
     assert result.out.splitlines()[0].endswith("weather")
 
 
+def page_data(path):
+    page = path.read_text()
+    start = page.index('data-part="data">') + len('data-part="data">')
+    return json.loads(page[start : page.index("</script>", start)]), page
+
+
+def test_a_report_on_few_documents_is_that_of_one_process(job, tmp_path, command):
+    pages = tmp_path / "workers.html", tmp_path / "single.html"
+    assert job.run("--cluster", "local", "--workers", "1", "--report", pages[0]).code == 0
+    single = job.arguments[: job.arguments.index("-o")]
+    assert command(*single, "-o", tmp_path / "single.jsonl", "--report", pages[1]).code == 0
+    found, expected = (page_data(page)[0] for page in pages)
+    for name in ("labels", "flows", "histogram", "documents", "diagnosis", "trace"):
+        assert found[name] == expected[name], name
+    assert found["run"] | {"seconds": 0} == expected["run"] | {"seconds": 0}
+
+
+def test_a_report_on_a_sample_says_so_and_a_second_run_writes_it_too(job, tmp_path):
+    pages = tmp_path / "first.html", tmp_path / "second.html"
+    options = "--fit-sample", "60"
+    for part, page in (("0/1", pages[0]), ("1/1", pages[0]), ("1/1", pages[1])):
+        assert job.run("--part", part, *options, "--report", page).code == 0
+        assert page.exists() == (part == "1/1")
+    (first, page), (second, _) = map(page_data, pages)
+    assert (first["run"]["documents"], first["run"]["sampled_from"]) == (60, 150)
+    assert "a random sample of 150; all figures are of the sample" in page
+    assert first | {"run": 0} == second | {"run": 0}
+    texts = [
+        json.loads(line)["text"]
+        for path in sorted(job.source.iterdir())
+        for line in path.read_text().splitlines()
+    ]
+    shown = first["documents"]
+    assert [texts[row - 1] for row in shown["row"]] == shown["text"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--part", "3/2"], "--part must be a share such as 2/8"),
         (["--part", "1/2", "--cluster", "local"], "leave --cluster and --workers out"),
         (["--cluster", "local", "-o", "out.csv"], "several workers write a folder"),
-        (["--cluster", "local", "--report", "page.html"], "run 'ulr report'"),
+        (["--cluster", "local", "--report", "page.txt"], "a report is an HTML file"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(job, options, message):

@@ -50,10 +50,7 @@ def executor(cluster):
 
 def scale(cluster, n_workers):
     cluster.scale(n_workers)
-    deadline = time.monotonic() + 30
-    while len(cluster.scheduler.workers) != n_workers:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: len(cluster.scheduler.workers) == n_workers)
 
 
 def worker_pids(cluster):
@@ -124,53 +121,102 @@ def test_errors_of_the_work_reach_the_driver(executor):
         list(executor.map(tasks.refuse, [7]))
 
 
-def start_worker(address, tmp_path, **preload):
-    """A worker in a process of its own, changed by a script that it runs first."""
-    script = tmp_path / "preload.py"
-    script.write_text(preload["script"])
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny"]
-    options = ["--nthreads", "1", "--no-dashboard", "--preload", str(script)]
-    return subprocess.Popen(
-        [*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+@pytest.fixture
+def start_worker(cluster, tmp_path):
+    """Start workers in processes of their own, changed by a script that they run first."""
+    started = []
+
+    def start(script):
+        n_workers = len(cluster.scheduler.workers)
+        preload = tmp_path / "preload.py"
+        preload.write_text(script)
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--preload", str(preload)]
+        started.append(
+            subprocess.Popen(
+                [*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        )
+        wait_until(lambda: len(cluster.scheduler.workers) > n_workers)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+    wait_until(lambda: len(cluster.scheduler.workers) == len(cluster.workers))
 
 
-@pytest.mark.parametrize(
+def wait_until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+OTHER_VERSION = "import ulr; ulr.__version__ = '0.0.1'"
+UNFIT = pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("import ulr; ulr.__version__ = '0.0.1'", r"has ulr 0\.0\.1, but the job was started with"),
+        (OTHER_VERSION, "has ulr 0.0.1, but the job was started with"),
+        (
+            "import platform; platform.python_version_tuple = lambda: ('3', '9', '1')",
+            "has Python 3.9, but",
+        ),
         (
             "from ulr.encoders.registry import ENCODERS; ENCODERS.pop('glove', None)",
             "cannot load the encoder 'glove:",
         ),
+        ("import sys; sys.modules['ulr.distributed.partitions'] = None", "it cannot run ulr"),
     ],
-    ids=["version", "encoder"],
+    ids=["version", "Python", "encoder", "no ulr"],
 )
-def test_a_late_worker_that_cannot_do_the_work_is_refused(
-    cluster, executor, task, word_vectors, tmp_path, script, message
+
+
+@UNFIT
+def test_a_job_goes_on_without_a_late_worker_that_cannot_do_the_work(
+    cluster, executor, task, word_vectors, tmp_path, start_worker, script, message
 ):
     source, expected = task
     scale(cluster, 1)
-    started = []
-
-    def join():
-        started.append(start_worker(cluster.scheduler_address, tmp_path, script=script))
-        deadline = time.monotonic() + 30
-        while len(cluster.scheduler.workers) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-    try:
-        with pytest.raises(ClusterError, match=message):
-            run_job(source, word_vectors, tmp_path / "out", executor, OnStage("Sampling", join))
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    scale(cluster, 1)
-    with open_executor(cluster.scheduler_address) as again:
-        run_job(source, word_vectors, tmp_path / "out", again)
+    refused = []
+    executor.on_refused = refused.append
+    listener = OnStage("Sampling", lambda: start_worker(script))
+    report = run_job(source, word_vectors, tmp_path / "out", executor, listener)
     assert content(tmp_path / "out") == expected
+    assert report.labelled == len(SIZES)
+    assert executor.n_workers == 1
+    assert len(refused) == 1
+    assert message in refused[0]
+
+
+def test_a_refused_worker_gets_no_task_and_new_good_ones_do(
+    cluster, executor, task, word_vectors, tmp_path, start_worker
+):
+    source, expected = task
+    scale(cluster, 1)
+    start_worker(OTHER_VERSION)
+
+    def replace_workers():
+        cluster.scale(0)
+        wait_until(lambda: len(cluster.scheduler.workers) == 1)
+        threading.Timer(0.5, cluster.scale, [2]).start()
+
+    listener = OnStage("Labelling", replace_workers)
+    run_job(source, word_vectors, tmp_path / "out", executor, listener)
+    assert listener.called
+    assert content(tmp_path / "out") == expected
+
+
+def test_a_job_without_any_fit_worker_stops_with_one_sentence(
+    cluster, executor, task, word_vectors, tmp_path, start_worker
+):
+    start_worker(OTHER_VERSION)
+    scale_to_none = threading.Timer(0, cluster.scale, [0])
+    scale_to_none.start()
+    wait_until(lambda: len(cluster.scheduler.workers) == 1)
+    with pytest.raises(ClusterError, match=r"no worker at .* can be used: .* has ulr 0\.0\.1"):
+        run_job(task[0], word_vectors, tmp_path / "out", executor)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_lost_scheduler_is_one_sentence_and_the_job_goes_on_elsewhere(

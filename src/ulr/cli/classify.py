@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ulr.cli import options
-from ulr.cli.cluster import classify_on_cluster
+from ulr.cli.cluster import classify_on_cluster, needs_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json, standard_output
 from ulr.cli.summaries import print_summary
 
@@ -83,9 +83,11 @@ def classify(
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
 
     ulr classify 'texts/*.parquet' -l labels.yaml -o labelled/ --cluster local
+
+    ulr classify 's3://bucket/texts/*.parquet' -l labels.yaml -o s3://bucket/labelled/
     """
     chosen = locals()
-    if cluster or workers or part or keep_vectors or skip_broken:
+    if needs_cluster(chosen):
         classify_on_cluster(chosen)
         return
     with plain_errors():

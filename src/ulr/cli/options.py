@@ -330,7 +330,9 @@ class OpenInputs:
 
 @contextlib.contextmanager
 def open_inputs(
-    chosen: dict[str, Any], on_progress: Callable[[int, int | None], None]
+    chosen: dict[str, Any],
+    on_progress: Callable[[int, int | None], None],
+    table: Table | None = None,
 ) -> Iterator[OpenInputs]:
     """Open the files that the options of a command name.
 
@@ -340,6 +342,8 @@ def open_inputs(
         The options by the names of their parameters.
     on_progress
         Called while an encoder is prepared.
+    table
+        The documents, if they are open already.
     """
     from ulr.jobs import read_support, text_columns
     from ulr.labels import as_label_set
@@ -347,9 +351,10 @@ def open_inputs(
 
     beside = TableFormat(encoding=chosen["encoding"])
     with contextlib.ExitStack() as files:
-        table = files.enter_context(
-            open_table(chosen["file"], table_format(chosen), sys.stdin.buffer)
-        )
+        if table is None:
+            table = files.enter_context(
+                open_table(chosen["file"], table_format(chosen), sys.stdin.buffer)
+            )
         note_unused_format(chosen, table)
         columns = text_columns(table, chosen["text_column"] or [])
         classifier = _classifier(chosen, on_progress)

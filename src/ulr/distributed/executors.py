@@ -29,6 +29,10 @@ class Lost:
     """Outcome of a task whose worker died."""
 
 
+class Unfit:
+    """Outcome of a task that began on a worker which cannot do it."""
+
+
 @dataclass(frozen=True)
 class Failed:
     """Outcome of a task that raised an exception."""
@@ -45,10 +49,13 @@ class Executor(ABC):
         Address of a page about the cluster; None without one.
     threads
         Number of threads that a task may use; None to leave that to the process.
+    on_refused
+        Called with a sentence about every worker that is refused.
     """
 
     dashboard: str | None = None
     threads: int | None = None
+    on_refused: Callable[[str], None] | None = None
 
     @property
     @abstractmethod
@@ -67,6 +74,15 @@ class Executor(ABC):
     @abstractmethod
     def _collect(self) -> list[tuple[int, Any]]:
         """Wait a while for tasks; returns the number and the outcome of those that ended."""
+
+    def require(self, check: Callable[[], Any]) -> None:  # noqa: B027 - here every process is fit
+        """Use only workers on which a function raises no exception.
+
+        Raises
+        ------
+        ClusterError
+            When there is no such worker.
+        """
 
     def close(self) -> None:  # noqa: B027 - not every engine has something to stop
         """Stop what this executor started; tasks that still run are abandoned."""
@@ -117,6 +133,9 @@ class Executor(ABC):
                 item = started.pop(number)
                 if isinstance(outcome, Failed):
                     raise outcome.error
+                if isinstance(outcome, Unfit):
+                    again.append((number, item))
+                    continue
                 if isinstance(outcome, Lost):
                     losses[number] = losses.get(number, 0) + 1
                     if losses[number] == _MOST_ATTEMPTS:

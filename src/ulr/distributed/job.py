@@ -6,11 +6,12 @@ Only reading, encoding and prediction are distributed. The model is fitted on a 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from ulr.distributed.partitions import (
 )
 from ulr.distributed.records import JobFolder
 from ulr.distributed.sampling import Fit, fit_partitions, refuse_broken, sample_files
-from ulr.distributed.worker import Environment, folder_hash
+from ulr.distributed.storage import storage_of
+from ulr.distributed.worker import Environment, folder_hash, python_version
 from ulr.encoders import fingerprint
 from ulr.errors import ClusterError, TableError
 from ulr.inputs import Setup
@@ -45,7 +47,6 @@ from ulr.tables import (
     Source,
     Table,
     TableFormat,
-    find_files,
     format_of_name,
     open_source,
 )
@@ -90,6 +91,8 @@ class PartitionsReport:
         Partitions in all, those labelled by this run, and those that an earlier run had finished.
     broken
         What is wrong with each of the partitions that were skipped.
+    texts, rows
+        Some of the sampled documents, and their rows among all documents, for a page about the job.
     """
 
     job: JobReport | None
@@ -98,10 +101,14 @@ class PartitionsReport:
     labelled: int
     resumed: int
     broken: tuple[str, ...] = ()
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    rows: tuple[int, ...] = field(default=(), repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
-        return asdict(replace(self, job=None)) | {"job": self.job and self.job.as_dict()}
+        """The report as plain values, without the texts."""
+        values = asdict(replace(self, job=None, texts=(), rows=()))
+        del values["texts"], values["rows"]
+        return values | {"job": self.job and self.job.as_dict()}
 
 
 def find_partitions(names: Sequence[str]) -> list[str]:
@@ -110,25 +117,29 @@ def find_partitions(names: Sequence[str]) -> list[str]:
     for name in names:
         if name == "-":
             raise ClusterError("standard input cannot be read by several workers; name files.")
-        files += [str(path) for path in find_files(name)]
+        files += storage_of(name).find(name)
     output_names(files)
     return files
 
 
-def first_readable(files: Sequence[str], how: TableFormat, skip_broken: bool) -> str:
-    """The first file with columns; the others must have the same."""
-    for name in files:
-        path = Path(name)
-        if format_of_name(name) in TEXT_FORMATS and path.is_file() and not path.stat().st_size:
-            continue
-        try:
-            open_source(name, path, how)
-        except TableError:
-            if not skip_broken:
-                raise
-        else:
-            return name
-    raise TableError(f"none of the {len(files)} files can be read.")
+@contextlib.contextmanager
+def open_first(files: Sequence[str], how: TableFormat, skip_broken: bool) -> Iterator[Table]:
+    """The first file with columns as a table; the others must have the same columns."""
+    with contextlib.ExitStack() as stack:
+        for name in files:
+            try:
+                path = stack.enter_context(storage_of(name).local_copy(name))
+                text = format_of_name(name) in TEXT_FORMATS
+                if text and path.is_file() and not path.stat().st_size:
+                    continue
+                source = open_source(name, path, how)
+            except TableError:
+                if not skip_broken:
+                    raise
+            else:
+                yield Table((source,), source.columns)
+                return
+        raise TableError(f"none of the {len(files)} files can be read.")
 
 
 def classify_partitions(
@@ -154,7 +165,7 @@ def classify_partitions(
     files
         The partitions; each becomes one file of the same name.
     table, columns
-        The first of them, see `first_readable`, and the columns that make up a document.
+        The first of them, see `open_first`, and the columns that make up a document.
     classifier
         The classifier, with an encoder that workers can load by its name.
     output
@@ -180,33 +191,33 @@ def classify_partitions(
     """
     started = time.perf_counter()
     setup, support, listener = classifier._resolve(), support or Support(), listener or Silent()
-    folder = JobFolder(Path(output.folder).resolve())
     task = _task(table.sources[0], columns, classifier, setup, output, executor, how)
+    folder = JobFolder(task.folder)
     job = _Job(list(files), task, folder, executor, listener, output.skip_broken)
     settings = _settings_hash(classifier, setup, support, task)
+    executor.require(task.check_worker)
     if part is not None and part[0] > 0:
         fit = job.earlier_fit(settings, part[1])
     else:
         folder.begin(settings, output_names(files), output.force)
         if task.vectors is not None:
-            Path(task.vectors).mkdir(parents=True, exist_ok=True)
+            storage_of(task.vectors).make_folder(task.vectors)
         current = job.current_fit()
         if current is None:
             folder.remove_manifest()
             found = sample_files(job.files, task, executor, listener, output.skip_broken)
-            current = fit_partitions(
-                *found, task, classifier, setup, support, listener, folder.model
-            )
-            folder.write_fit(current.as_dict())
+            current = fit_partitions(*found, task, classifier, setup, support, listener, folder)
         fit = current
     records, report = job.label(fit, part)
     if len(records) < len(fit.partitions) - len(report.broken):
         return report
-    tally = Tally(load_model(folder.model, setup.encoder)[0], refined=True)
+    with folder.storage.local_folder(folder.model) as path:
+        tally = Tally(load_model(path, setup.encoder)[0], refined=True)
     summary = _summary(fit.report, records, tally)
-    summary = replace(summary, seconds=time.perf_counter() - started, output=str(folder.path))
+    summary = replace(summary, seconds=time.perf_counter() - started, output=folder.path)
     folder.write_manifest(_manifest(task, fit, summary, records, report.broken))
-    return replace(report, job=summary)
+    shown = folder.read_sample() or {"texts": (), "rows": ()}
+    return replace(report, job=summary, texts=tuple(shown["texts"]), rows=tuple(shown["rows"]))
 
 
 def _task(
@@ -224,15 +235,20 @@ def _task(
     cache = None if classifier.cache is None else str(Path(classifier.cache).resolve())
     return Task(
         environment=Environment(
-            __version__, spec, fingerprint(setup.encoder), cache, executor.threads
+            __version__,
+            python_version(),
+            spec,
+            fingerprint(setup.encoder),
+            cache,
+            executor.threads,
         ),
         how=how or TableFormat(),
         first=first,
         columns=tuple(columns),
         added=tuple(output.prefix + name for name in ADDED_COLUMNS),
         prefix=output.prefix,
-        folder=str(Path(output.folder).resolve()),
-        vectors=None if output.vectors is None else str(Path(output.vectors).resolve()),
+        folder=storage_of(output.folder).absolute(output.folder),
+        vectors=output.vectors and storage_of(output.vectors).absolute(output.vectors),
         most=classifier._fit_limit(setup.method),
         random_state=classifier.random_state,
     )
@@ -275,8 +291,9 @@ class _Job:
         if fit is None:
             return None
         self.listener.stage("Checking", len(self.files), "files")
-        paths = [Path(name).resolve() for name in self.files]
-        found = self.executor.map(identify, paths, on_result=lambda _: self.listener.advance(1))
+        found = self.executor.map(
+            identify, self.files, on_result=lambda _: self.listener.advance(1)
+        )
         if list(found) != [(each.n_bytes, each.sha256) for each in fit.partitions]:
             return None
         refuse_broken(fit.partitions, self.skip_broken)
@@ -295,12 +312,13 @@ class _Job:
 
     def _read_fit(self) -> Fit | None:
         record = self.folder.read_fit()
-        if record is None or not self.folder.model.is_dir():
+        if record is None or self.folder.read_sample() is None:
             return None
         fit = Fit.from_dict(record)
-        same_files = [each.name for each in fit.partitions] == self.files
-        same_model = folder_hash(self.folder.model) == fit.model_hash
-        return fit if same_files and same_model else None
+        if [each.name for each in fit.partitions] != self.files:
+            return None
+        with self.folder.storage.local_folder(self.folder.model) as path:
+            return fit if folder_hash(path) == fit.model_hash else None
 
     def label(
         self, fit: Fit, part: tuple[int, int] | None
@@ -324,7 +342,7 @@ class _Job:
         partitions = [*fit.partitions, *(each.partition for each in found)]
         report = PartitionsReport(
             job=None,
-            model=str(self.folder.model),
+            model=self.folder.model,
             partitions=len(self.files),
             labelled=sum(bool(each.record) and not each.resumed for each in found),
             resumed=sum(each.resumed for each in found),

@@ -14,12 +14,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.distributed.records import JobFolder, replacing
+from ulr.distributed.records import JobFolder
+from ulr.distributed.storage import storage_of
 from ulr.distributed.worker import Environment
 from ulr.encoders import Encoder
 from ulr.encoders.batching import batch_texts
 from ulr.errors import ClusterError, InputError
-from ulr.files import atomic_file, sha256
+from ulr.files import atomic_file
 from ulr.jobs.classify import truncated_texts, write_labels
 from ulr.jobs.documents import HashSample, LabelledRows, Tally
 from ulr.jobs.output import Output, output_name, refuse_columns
@@ -64,6 +65,12 @@ class Task:
     vectors: str | None
     most: int | None
     random_state: int
+
+    def check_worker(self) -> None:
+        """Refuse a worker that cannot do the tasks; see `Environment.load_encoder`."""
+        self.environment.load_encoder()
+        for name in (self.first.name, self.folder, self.vectors or self.folder):
+            storage_of(name)
 
 
 @dataclass(frozen=True)
@@ -116,12 +123,9 @@ class Labelled:
     resumed: bool
 
 
-def identify(path: Path) -> tuple[int, str]:
+def identify(name: str) -> tuple[int, str]:
     """Size and hash of a file; an empty hash if it cannot be read."""
-    try:
-        return path.stat().st_size, sha256(path)
-    except OSError:
-        return 0, ""
+    return storage_of(name).identify(name)
 
 
 @dataclass(frozen=True)
@@ -135,23 +139,27 @@ class SampleItem:
 def sample_partition(item: SampleItem, task: Task) -> Candidates:
     """Read a file, count its documents, and return the texts with the smallest hashes."""
     task.environment.load_encoder()
-    path = Path(item.name).resolve()
-    partition = Partition(item.name, *identify(path))
+    partition = Partition(item.name, *identify(item.name))
     sample = HashSample(task.most, task.random_state, item.limit)
     nothing = np.empty(0, dtype=np.int64)
     n_rows = n_empty = 0
     try:
-        source = _open(item.name, path, partition.n_bytes, task)
-        table = Table((source,), source.columns)
-        for batch in table.batches() if source.columns else ():
-            texts = table.texts(batch, task.columns)
-            n_empty += sum(map(is_empty, texts))
-            sample.add(range(n_rows, n_rows + len(texts)), texts)
-            n_rows += len(texts)
+        with storage_of(item.name).local_copy(item.name) as path:
+            source = _open(item.name, path, partition.n_bytes, task)
+            table = Table((source,), source.columns)
+            for batch in table.batches() if source.columns else ():
+                texts = table.texts(batch, task.columns)
+                n_empty += sum(map(is_empty, texts))
+                sample.add(range(n_rows, n_rows + len(texts)), texts)
+                n_rows += len(texts)
+    except ClusterError:
+        raise
     except InputError as error:
         return Candidates(replace(partition, broken=str(error)), [], nothing)
     found = sample.finish(n_rows, n_empty)
     rows = np.arange(n_rows) if found.rows is None else found.rows.astype(np.int64)
+    # The path is that of a copy which is gone by now; whoever reads the file opens another.
+    source = replace(source, path=Path(item.name))
     partition = replace(partition, source=source, n_rows=n_rows, n_empty=n_empty)
     return Candidates(partition, found.texts, rows)
 
@@ -175,31 +183,34 @@ def label_partition(partition: Partition, task: Task, model_hash: str) -> Labell
     The record, which is written last. A file that changed since it was sampled, or that cannot be
     read any more, comes back as broken, with no record.
     """
-    folder, source = JobFolder(Path(task.folder)), partition.source
-    if source is None:
+    folder, storage = JobFolder(task.folder), storage_of(partition.name)
+    if partition.source is None:
         raise ClusterError(f"{partition.name} was not sampled.")
     model = task.environment.load_model(folder.model, model_hash)
     key = record_key(partition, task, model_hash)
-    if identify(source.path) != (partition.n_bytes, partition.sha256):
+    before = storage.stamp(partition.name), truncated_texts(model.text_encoder)
+    if identify(partition.name) != (partition.n_bytes, partition.sha256):
         return Labelled(replace(partition, broken=_changed(partition)), {}, False)
     record = folder.read_done(partition.output)
     if record is not None and record["key"] == key and _is_written(record, partition, task):
         return Labelled(partition, record, True)
-    before = source.path.stat().st_mtime_ns, truncated_texts(model.text_encoder)
     try:
-        counts = _write(partition, source, task, model)
+        with storage.local_copy(partition.name) as path:
+            counts = _write(partition, replace(partition.source, path=path), task, model)
+    except ClusterError:
+        raise
     except InputError as error:
         if isinstance(error.__cause__, OSError):  # the output could not be written
             raise
         return Labelled(replace(partition, broken=str(error)), {}, False)
-    if source.path.stat().st_mtime_ns != before[0]:
+    if storage.stamp(partition.name) != before[0]:
         return Labelled(replace(partition, broken=_changed(partition)), {}, False)
     after = truncated_texts(model.text_encoder)
     record = {
         "key": key,
         "source": partition.name,
         "file": partition.output,
-        "file_bytes": (folder.path / partition.output).stat().st_size,
+        "file_bytes": folder.storage.size(folder.output(partition.output)),
         "documents": partition.n_rows,
         "empty_documents": partition.n_empty,
         "truncated_documents": None if after is None else after - (before[1] or 0),
@@ -227,22 +238,26 @@ def _changed(partition: Partition) -> str:
 
 
 def _is_written(record: dict[str, Any], partition: Partition, task: Task) -> bool:
-    file = Path(task.folder) / partition.output
-    if not file.is_file() or file.stat().st_size != record["file_bytes"]:
+    folder = JobFolder(task.folder)
+    if folder.storage.size(folder.output(partition.output)) != record["file_bytes"]:
         return False
-    return task.vectors is None or _vector_file(partition, task.vectors).is_file()
+    if task.vectors is None:
+        return True
+    return storage_of(task.vectors).size(_vector_file(partition, task.vectors)) is not None
 
 
 def _write(partition: Partition, source: Source, task: Task, model: Model) -> dict[str, Any]:
     """Write the files of a partition, and return the counts of its labels."""
-    table = Table((source,), source.columns)
+    table, folder = Table((source,), source.columns), JobFolder(task.folder)
     with contextlib.ExitStack() as files:
         if task.vectors is not None:
-            target = files.enter_context(replacing(_vector_file(partition, task.vectors)))
+            vectors = _vector_file(partition, task.vectors)
+            target = files.enter_context(storage_of(vectors).replacing(vectors))
             file = files.enter_context(atomic_file(target))
             writer = VectorWriter(model, file, partition.n_rows)
             model = replace(model, text_encoder=writer)
-        target = files.enter_context(replacing(Path(task.folder) / partition.output))
+        name = folder.output(partition.output)
+        target = files.enter_context(folder.storage.replacing(name))
         if not source.columns:  # a text file of 0 bytes
             files.enter_context(atomic_file(target))
             return Tally(model, True).as_dict()
@@ -251,8 +266,8 @@ def _write(partition: Partition, source: Source, task: Task, model: Model) -> di
         return write_labels(table, rows, model, output, Silent(), refined=True).as_dict()
 
 
-def _vector_file(partition: Partition, folder: str) -> Path:
-    return Path(folder) / f"{partition.output}.npy"
+def _vector_file(partition: Partition, folder: str) -> str:
+    return f"{folder}/{partition.output}.npy"
 
 
 class VectorWriter:

@@ -13,6 +13,8 @@ import numpy as np
 from ulr.classifier import DatalessClassifier
 from ulr.distributed.executors import Executor
 from ulr.distributed.partitions import Candidates, Partition, SampleItem, Task, sample_partition
+from ulr.distributed.records import JobFolder
+from ulr.distributed.storage import total_size
 from ulr.distributed.worker import folder_hash
 from ulr.errors import TableError
 from ulr.inputs import Setup
@@ -26,6 +28,7 @@ from ulr.refinement.diagnosis import LabelDiagnosis
 from ulr.tables import Source, Table
 
 FEWEST_SAMPLED = 20  # documents of a label; docs/scaling.md has what fewer cost
+MOST_SHOWN = 10_000  # documents of a report
 _MARGIN = 2.0  # of the guess of how many documents are candidates for the sample
 
 
@@ -123,7 +126,7 @@ def _largest_candidate(files: Sequence[str], first: Partition, most: int | None)
     """The largest hash that a document of the sample may have, by the size of the files."""
     if most is None or not first.n_rows:
         return LARGEST_HASH
-    n_rows = first.n_rows * sum(Path(name).stat().st_size for name in files) / first.n_bytes
+    n_rows = first.n_rows * total_size(files) / first.n_bytes
     return int(LARGEST_HASH * min(1.0, _MARGIN * most / n_rows))
 
 
@@ -142,20 +145,35 @@ def fit_partitions(
     setup: Setup,
     support: Support,
     listener: Listener,
-    folder: Path,
+    folder: JobFolder,
 ) -> Fit:
-    """Fit a classifier on the sample of some files, and save it in a folder."""
+    """Fit a classifier on the sample of some files, and save it in the folder of a job."""
     if not sample.n_rows:
         broken = next((each.broken for each in partitions if each.broken), "they have no rows.")
         raise TableError(f"none of the {len(partitions)} files can be used: {broken}")
     table = Table((task.first,), task.first.columns)
     fitted = fit_documents(table, task.columns, classifier, sample, listener, support, setup)
-    classifier.save(folder, overwrite=True)
+    with folder.storage.replacing_folder(folder.model) as path:
+        classifier.save(path, overwrite=True)
+        model_hash = folder_hash(path)
+    folder.write_sample(_shown(sample, task.random_state))
     report = fitted.report(Tally(classifier.model_, True))
     if report.diagnosis is not None and sample.rows is not None:
         notes = (*report.diagnosis.notes, *_rare_labels(classifier, sample))
         report = replace(report, diagnosis=replace(report.diagnosis, notes=notes))
-    return Fit(folder_hash(folder), partitions, report)
+    fit = Fit(model_hash, partitions, report)
+    folder.write_fit(fit.as_dict())
+    return fit
+
+
+def _shown(sample: Sample, random_state: int) -> dict[str, Any]:
+    """Texts of the sample that a report is about, and their rows."""
+    shown = HashSample(MOST_SHOWN, random_state)
+    rows = range(len(sample.texts)) if sample.rows is None else sample.rows.tolist()
+    shown.add(rows, sample.texts)
+    found = shown.finish(sample.n_rows, sample.n_empty)
+    positions = range(len(found.texts)) if found.rows is None else found.rows.tolist()
+    return {"rows": list(positions), "texts": found.texts}
 
 
 def _rare_labels(classifier: DatalessClassifier, sample: Sample) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import socket
 import threading
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ulr
+from ulr.distributed.storage import storage_of
 from ulr.encoders import AnyEncoder, fingerprint, load_encoder
 from ulr.errors import ClusterError, EncoderError
 from ulr.files import sha256
@@ -32,8 +34,8 @@ class Environment:
 
     Attributes
     ----------
-    version
-        Version of `ulr`.
+    version, python
+        Version of `ulr`, and the first two numbers of that of Python.
     encoder, fingerprint
         Name of the encoder, and what identifies its weights.
     cache
@@ -43,6 +45,7 @@ class Environment:
     """
 
     version: str
+    python: str
     encoder: str
     fingerprint: str
     cache: str | None = None
@@ -54,14 +57,18 @@ class Environment:
         Raises
         ------
         ClusterError
-            When this worker has another version of `ulr`, or not the encoder.
+            When this worker has another version of `ulr` or of Python, or not the encoder.
         """
         where = f"the worker on {socket.gethostname()} (process {os.getpid()})"
-        if ulr.__version__ != self.version:
-            raise ClusterError(
-                f"{where} has ulr {ulr.__version__}, but the job was started with ulr "
-                f"{self.version}; install the same version there and run again to go on."
-            )
+        for what, here, wanted in (
+            ("ulr", ulr.__version__, self.version),
+            ("Python", python_version(), self.python),
+        ):
+            if here != wanted:
+                raise ClusterError(
+                    f"{where} has {what} {here}, but the job was started with {what} {wanted}; "
+                    "install the same version there."
+                )
         try:
             encoder: AnyEncoder = _loaded.get(f"{self.encoder} {self.fingerprint}", self._load)
         except (EncoderError, OSError) as error:
@@ -80,14 +87,15 @@ class Environment:
             limit_threads(self.threads)
         return load_encoder(self.encoder)
 
-    def load_model(self, folder: Path, model_hash: str) -> Model:
+    def load_model(self, folder: str, model_hash: str) -> Model:
         """The model in a folder, whose content has a certain hash."""
         encoder = self.load_encoder()
 
         def load() -> Model:
-            if folder_hash(folder) != model_hash:
-                raise ClusterError(f"{folder} is not the model of this job; run it again.")
-            return load_model(folder, encoder, self.cache)[0].with_n_jobs(self.threads)
+            with storage_of(folder).local_folder(folder) as path:
+                if folder_hash(path) != model_hash:
+                    raise ClusterError(f"{folder} is not the model of this job; run it again.")
+                return load_model(path, encoder, self.cache)[0].with_n_jobs(self.threads)
 
         model: Model = _loaded.get(f"{model_hash} {self.cache}", load)
         return model
@@ -121,7 +129,12 @@ def limit_threads(n_threads: int) -> None:
     threadpool_limits(n_threads)
 
 
+def python_version() -> str:
+    """The first two numbers of the version of Python."""
+    return ".".join(platform.python_version_tuple()[:2])
+
+
 def folder_hash(folder: Path) -> str:
     """Hash of the files in a folder."""
-    names = sorted(each.name for each in folder.iterdir())
+    names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
     return " ".join(sha256(folder / name) for name in names)

@@ -6,7 +6,7 @@ plain JavaScript modules, which other pages can use too.
 """
 
 from ulr.report.data import ReportData
-from ulr.report.job import report_file, report_texts
+from ulr.report.job import report_file, report_sample, report_texts
 from ulr.report.render import Report, refuse_report
 
-__all__ = ["Report", "ReportData", "refuse_report", "report_file", "report_texts"]
+__all__ = ["Report", "ReportData", "refuse_report", "report_file", "report_sample", "report_texts"]

@@ -35,6 +35,8 @@ class Run:
         Wall time of the classification.
     seed, date, versions, notes
         Seed of everything drawn, day of the report, versions of packages, further sentences.
+    sampled_from
+        Number of documents that those of the report are a sample of; None if they are all.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Run:
     date: str
     versions: dict[str, str]
     notes: tuple[str, ...]
+    sampled_from: int | None = None
 
 
 @dataclass(frozen=True)
