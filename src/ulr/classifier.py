@@ -212,7 +212,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on_texts: OnTexts | None = None,
         on_pass: OnPass | None = None,
         on_set: Callable[[int], None] | None = None,
-        on_calibration: Callable[[], None] | None = None,
+        on_calibration: Callable[[int, int], None] | None = None,
     ) -> Self:
         """As `fit`, for a list of texts.
 
@@ -229,7 +229,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         on_set
             Called after every set of an ensemble with the number of all sets.
         on_calibration
-            Called before the confidence is calibrated.
+            Called while the confidence is calibrated, see `ulr.refinement.calibrate`.
         """
         setup = setup or self._resolve()
         known, integers = None, False
@@ -258,9 +258,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             refinement = refine_ensemble(
                 inputs.documents, inputs.anchor_sets, on_set=on_set, **inputs.others, **settings
             )
-        if on_calibration is not None:
-            on_calibration()
-        self.model_ = self._model(setup, inputs, refinement, settings)
+        self.model_ = self._model(setup, inputs, refinement, settings, on_calibration)
         self.refinement_ = refinement
         self.method_, self.distance_ = refinement.method, setup.distance
         self.centroids_, self.n_iter_ = refinement.centroids, refinement.n_iter
@@ -321,7 +319,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def _model(
-        self, setup: Setup, inputs: Inputs, refinement: Refinement, settings: dict[str, Any]
+        self,
+        setup: Setup,
+        inputs: Inputs,
+        refinement: Refinement,
+        settings: dict[str, Any],
+        on_calibration: Callable[[int, int], None] | None,
     ) -> Model:
         if inputs.anchors is None:
             anchors = None
@@ -329,7 +332,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             anchors = unit_rows(inputs.anchors.astype(np.float64))
             temperature = calibrate(
-                inputs.documents, inputs.anchors, refinement, known=inputs.known, **settings
+                inputs.documents,
+                inputs.anchors,
+                refinement,
+                known=inputs.known,
+                on_step=on_calibration,
+                **settings,
             )
         model = Model(
             label_set=setup.labels,

@@ -301,6 +301,8 @@ def test_summary_fits_any_locale(source, ulr):
 
 
 def test_terminal_shows_every_stage(source):
+    texts = [f"{text} {number}" for number in range(10) for text in ("a goal", "a bank", "a vote")]
+    source.write_text("\n".join(["text", *texts]))  # enough texts to be calibrated
     ours, theirs = pty.openpty()
     arguments = ["classify", source, "-l", LABELS, "-o", source.with_name("out.csv")]
     with start(*arguments, stderr=theirs, TERM="xterm") as process, open(ours, "rb", 0) as terminal:

@@ -200,10 +200,9 @@ def test_a_job_refines_on_all_and_writes_the_documents_only(files, encoder, tmp_
     assert diary.stages[1:] == [
         ("Encoding", 11, "documents"),
         *refining,
-        ("Calibrating", None, "documents"),
         ("Writing", 6, "documents"),
     ]
-    assert diary.counts == [6, 11, *[4] * len(refining), 0, 6]
+    assert diary.counts == [6, 11, *[4] * len(refining), 6]
 
 
 def test_figures_of_an_evaluation_are_of_the_documents_only(files, encoder):

@@ -218,6 +218,7 @@ def test_no_more_passes_than_max_iter(max_iter):
     assert result.n_iter == min(max_iter, 13)
     assert list(result.trace) == passes
     assert [done.iteration for done in passes] == list(range(result.n_iter))
+    assert {done.total for done in passes} == {None if max_iter == 1 else min(max_iter, 13)}
     if max_iter >= 13:
         assert [done.stage for done in passes] == ["nearest label"] + 8 * ["clusters"] + 4 * [
             "gaussians"

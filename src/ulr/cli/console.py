@@ -109,7 +109,7 @@ class ProgressBar:
     def passed(self, done: Pass) -> None:
         """Show a pass of the refinement."""
         if done.iteration == 0:
-            self.stage("Refining", None, "passes")
+            self.stage("Refining", done.total, "passes")
         self.advance(1)
         speed = "" if self._progress is None else self._progress.tasks[-1].speed
         shown = f", {speed * self._n_documents:,.0f} documents/s" if speed else ""

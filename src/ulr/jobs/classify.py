@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from ulr.classifier import DatalessClassifier
 from ulr.inputs import Setup
 from ulr.jobs.documents import LabelledRows, Sample, Tally, read_documents
 from ulr.jobs.output import Output, refuse_columns
-from ulr.jobs.progress import Listener, SetProgress, Silent
+from ulr.jobs.progress import CalibrationProgress, Listener, SetProgress, Silent
 from ulr.jobs.reports import JobReport
 from ulr.jobs.support import Support
 from ulr.jobs.vectors import encode_documents
@@ -170,7 +169,7 @@ def fit_documents(
         on_texts=listener.advance,
         on_pass=listener.passed,
         on_set=SetProgress(listener),
-        on_calibration=partial(listener.stage, "Calibrating", None),
+        on_calibration=CalibrationProgress(listener),
     )
     return FittedTable(table, columns, classifier, sample, support, truncated_before)
 

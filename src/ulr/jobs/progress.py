@@ -48,3 +48,17 @@ class SetProgress:
             self._listener.stage("Refining", total, "phrasings")
             self._started = True
         self._listener.advance(1)
+
+
+class CalibrationProgress:
+    """Reports the agreements of a calibration to a listener."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def __call__(self, done: int, total: int) -> None:
+        """The calibration begins, or one agreement is measured."""
+        if done:
+            self._listener.advance(1)
+        else:
+            self._listener.stage("Calibrating", total, "agreements")

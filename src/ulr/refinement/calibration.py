@@ -12,7 +12,7 @@ Each method has weights for the log odds of the three, see `ulr.refinement.metho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -43,6 +43,7 @@ def calibrate(
     *,
     known: ArrayLike | None = None,
     random_state: int = 0,
+    on_step: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> float:
     """The temperature that scores are divided by before softmax makes them probabilities.
@@ -55,6 +56,9 @@ def calibrate(
         Their refinement.
     known, random_state, **settings
         As in `refine`; method and distance are those of the refinement.
+    on_step
+        Called at the beginning and after each agreement with the number of agreements that are
+        measured and of all.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def calibrate(
     again |= {"method": refinement.method, "distance": refinement.distance}
     again |= {"random_state": random_state}
     sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], again)
-    expected = _expected_accuracy(sample, method.calibration)
+    expected = _expected_accuracy(sample, method.calibration, on_step or (lambda done, total: None))
     return _temperature(scores, float(np.clip(expected, 1.0 / len(vectors) + 0.02, _HIGHEST)))
 
 
@@ -180,14 +184,18 @@ class _Sample:
         return float((again.predictions == predictions)[free].mean())
 
 
-def _expected_accuracy(sample: _Sample, weights: CalibrationWeights) -> float:
+def _expected_accuracy(
+    sample: _Sample, weights: CalibrationWeights, on_step: Callable[[int, int], None]
+) -> float:
     from scipy.special import expit, logit
 
+    names = [name for name in ("draws", "neighbours", "dimensions") if getattr(weights, name)]
     log_odds = weights.constant
-    for name in ("draws", "neighbours", "dimensions"):
-        weight = getattr(weights, name)
-        if weight:
-            log_odds += weight * logit(np.clip(getattr(sample, name)(), 0.01, 0.99))
+    on_step(0, len(names))
+    for number, name in enumerate(names, 1):
+        agreement = np.clip(getattr(sample, name)(), 0.01, 0.99)
+        log_odds += getattr(weights, name) * logit(agreement)
+        on_step(number, len(names))
     return float(expit(log_odds))
 
 

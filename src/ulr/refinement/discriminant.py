@@ -249,7 +249,9 @@ class _Fit:
 
     def _record(self, stage: str, assignment: Assignment) -> None:
         objective = assignment.loss / max(self._n, 1)
-        done = Pass(len(self._trace), stage, assignment.changed, objective, self._n)
+        c = self._constants
+        total = min(1 + c.cluster_passes + c.gaussian_passes, self._problem.max_iter)
+        done = Pass(len(self._trace), stage, assignment.changed, objective, self._n, total)
         self._trace.append(done)
         self._problem.report(done)
 

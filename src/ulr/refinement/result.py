@@ -34,6 +34,8 @@ class Pass:
         for the paper's method, the negative log probability of its label for the default.
     scored
         Documents that were scored; the label of the others could not change.
+    total
+        Most passes that there will be; None if that is not known.
     """
 
     iteration: int
@@ -41,6 +43,7 @@ class Pass:
     changed: int
     objective: float
     scored: int
+    total: int | None = None
 
 
 OnPass = Callable[[Pass], None]
