@@ -2,9 +2,12 @@
 
     python benchmarks/encode.py --data DIR [--write docs/performance.md] [--repeats 3]
     python benchmarks/encode.py --data DIR --minilm [--write docs/performance.md]
+    python benchmarks/encode.py --short 1000000 [--write docs/performance.md]
 
 The first is the embedded encoder beside wordllama's own embed; the second is MiniLM on onnxruntime
-beside sentence-transformers on torch with the same weights, and quantised to eight bits.
+beside sentence-transformers on torch with the same weights, and quantised to eight bits. The third
+is the embedded encoder beside model2vec with the same weights and wordllama, on generated texts of
+some 20 words, as in `end_to_end.py`; each runs once, in turn, with the threads that it starts.
 
 DIR (or the environment variable ULR_DATA) holds agnews/test.csv and 20newsgroups/test.jsonl.
 The embedded encoder and wordllama have no limit of tokens. Times are the best of the repeats
@@ -91,6 +94,37 @@ def peak_memory(texts: list[str]) -> float:
     return (peak - vectors.nbytes) / 1e6
 
 
+def short(n_texts: int) -> list[str]:
+    """The embedded encoder, model2vec and wordllama on many short texts."""
+    from model2vec import StaticModel
+
+    from end_to_end import Vocabulary
+
+    texts = Vocabulary().texts(np.random.default_rng(1), n_texts, 20).to_pylist()
+    folder = Path(find_spec("wordllama").origin).parent  # type: ignore[union-attr, arg-type]
+    vectors = load_file(folder / "weights/l2_supercat_256.safetensors")["embedding.weight"]
+    path = folder / "tokenizers/l2_supercat_tokenizer_config.json"
+    tokenizer = Tokenizer.from_file(str(path))
+    model = StaticModel(vectors.astype(np.float32), tokenizer, normalize=True)
+    embed, few = wordllama_embed(), texts[: max(1, n_texts // 10)]
+    ways: dict[str, tuple[Callable[[], object], int]] = {
+        "ours": (lambda: StaticEncoder.embedded().encode(texts), n_texts),
+        "model2vec": (lambda: model.encode(texts, use_multiprocessing=False), n_texts),
+        "wordllama, on a tenth": (lambda: embed(few), len(few)),
+    }
+    lines = ["| | texts per CPU second | texts per second | ours to it, CPU |", "|---" * 4 + "|"]
+    rates: dict[str, float] = {}
+    for name, (work, number) in ways.items():
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        rates[name] = number / cpu
+        ratio = f"{rates['ours'] / rates[name]:.1f}x"
+        lines.append(f"| {name} | {rates[name]:,.0f} | {number / wall:,.0f} | {ratio} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def sentence_transformer() -> Callable[[list[str]], NDArray[np.float32]]:
     """The same model with sentence-transformers on torch, 128 tokens, as it is used."""
     from sentence_transformers import SentenceTransformer
@@ -136,11 +170,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     default = os.environ.get("ULR_DATA")
-    parser.add_argument("--data", default=default, required=default is None, type=Path)
+    parser.add_argument("--data", default=default, type=Path)
     parser.add_argument("--write", help="Markdown file whose encoder part is replaced")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--minilm", action="store_true", help="MiniLM, not the embedded one")
+    parser.add_argument("--short", type=int, metavar="N", help="generated short texts")
     options = parser.parse_args()
+    if options.short:
+        lines = short(options.short)
+        if options.write:
+            replace_part(Path(options.write), "short-texts", "\n".join(lines))
+        return
+    if options.data is None:
+        parser.error("--data is required, or the environment variable ULR_DATA.")
     if options.minilm:
         lines = minilm(options.data, options.repeats)
         if options.write:

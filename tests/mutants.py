@@ -59,6 +59,8 @@ MUTANTS = [
     Mutant("fewer cluster passes", "constants.py", "cluster_passes: int = 8", "cluster_passes: int = 4"),
     Mutant("fewer Gaussian passes", "constants.py", "gaussian_passes: int = 4", "gaussian_passes: int = 1"),
     Mutant("smaller fit sample", "discriminant.py", "int | None = 200_000", "int | None = 20_000"),
+    Mutant("vectors fitted on few", "discriminant.py", "32_768, 512", "4_096, 512"),
+    Mutant("sets in another order", "api.py", "for each in anchor_sets), at_once)", "for each in anchor_sets[::-1]), at_once)"),
     Mutant("no leave-one-out", "clusters.py", "others = sizes - shares", "others = sizes - 0 * shares"),
     Mutant("document in its own product", "clusters.py", "factor * (products - shares)", "factor * products"),
     Mutant("held documents move", "clusters.py", "shares[state[\"nearest\"][held], held] = 1.0", "pass"),
