@@ -26,8 +26,8 @@ AnyEncoder: TypeAlias = Encoder | PairScorer
 # By mean accuracy on six datasets, the best first; see docs/encoders.md.
 BEST = (
     ("minilm", "bge-small", "use-multilingual"),
-    ("minilm", "use-multilingual"),
     ("minilm", "bge-small"),
+    ("minilm", "use-multilingual"),
     ("bge-small",),
     ("static", "minilm"),
     ("static",),
