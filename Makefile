@@ -17,7 +17,7 @@ demo: .venv/installed
 	@$(BIN)/ulr evaluate examples/news_blurbs.csv -t headline -t summary --labels examples/news_labels.txt --truth section
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: .venv/developing
 	$(BIN)/ruff check .
