@@ -64,6 +64,7 @@ RUNS = {
 STAGES = {
     "Sampling": "read, hash and sample",
     "Encoding": "encode and fit the sample, in one process",
+    "Calibrating": "calibrate, in one process",
     "Labelling": "read, encode, predict and write",
 }
 SAMPLES = (1_000, 2_000, 4_000, 10_000, 20_000, 40_000, 100_000, 200_000)
@@ -293,7 +294,7 @@ def measure_end_to_end(n_rows: int, n_files: int) -> str:
             for folder in (source, output)
         )
     lines = [
-        f"| {STAGES[stage]} | {seconds:.1f} | {watch.work[stage]:.1f} |"
+        f"| {STAGES.get(stage, stage.lower())} | {seconds:.1f} | {watch.work[stage]:.1f} |"
         for stage, seconds in watch.seconds.items()
     ]
     total, work = sum(watch.seconds.values()), sum(watch.work.values())

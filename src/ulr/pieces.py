@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -183,8 +184,8 @@ class PieceMemo:
     def __call__(self, pieces: Pieces) -> Ragged:
         """Integers of all texts, (n,), and their number per text, (n_texts,)."""
         memo = self._memo  # another thread may replace it
-        found = [memo.numbers.get(piece, -1) for piece in pieces.distinct]
-        numbers = np.array(found, dtype=np.int64)
+        found = map(memo.numbers.get, pieces.distinct, repeat(-1))
+        numbers = np.fromiter(found, np.int64, count=len(pieces.distinct))
         if len(new := np.flatnonzero(numbers < 0)):
             unknown = [pieces.distinct[place] for place in new.tolist()]
             numbers[new] = memo.add(unknown, *self._compute(unknown))

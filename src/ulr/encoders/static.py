@@ -172,7 +172,7 @@ class StaticEncoder(CopiedByReference):
 
         def encode(rows: slice) -> None:
             batch = texts[rows]
-            cut = np.fromiter((len(text) > most for text in batch), bool, count=len(batch))
+            cut = np.fromiter(map(len, batch), np.int64, count=len(batch)) > most
             pieces = None
             if cut.any():
                 batch = [text[:most] for text in batch]
