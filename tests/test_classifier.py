@@ -281,8 +281,10 @@ def test_the_diagnosis_notes_typing_errors_case_and_language():
     assert DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).diagnosis_.notes == ()
 
 
-def test_an_encoder_that_scores_pairs_has_no_diagnosis():
-    assert DatalessClassifier(LABELS, encoder=CosineScorer()).fit(TEXTS).diagnosis_ is None
+def test_an_encoder_that_scores_pairs_is_diagnosed():
+    found = DatalessClassifier(LABELS, encoder=CosineScorer()).fit(TEXTS).diagnosis_
+    assert [label.label for label in found.labels] == LABELS
+    assert found.documents == sum(map(bool, TEXTS))
 
 
 # Samples and threads

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from problems import topics
+from scipy.special import softmax
 
 from ulr.refinement import refine
 from ulr.refinement.blocks import Blocks
@@ -109,6 +110,17 @@ def test_every_vector_distance_is_diagnosed(distance):
     assert refine(documents, anchors, distance=distance).diagnosis is not None
 
 
-def test_probabilities_of_labels_have_no_diagnosis():
+def test_probabilities_of_labels_are_diagnosed():
+    random = np.random.default_rng(0)
+    truth = random.integers(4, size=400)
+    points = softmax(random.normal(size=(400, 4)) + 3 * np.eye(4)[truth], axis=1)
+    found = refine(points, distance="jensen-shannon")
+    assert found.diagnosis.trusted
+    assert found.diagnosis.fit == pytest.approx(1.0, abs=0.05)
+    assert found.diagnosis.moved == found.n_moved
+
+
+def test_given_distributions_instead_of_labels_have_no_diagnosis():
     points = np.full((10, 3), 1 / 3)
-    assert refine(points, distance="jensen-shannon").diagnosis is None
+    anchors = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]])
+    assert refine(points, anchors, distance="jensen-shannon").diagnosis is None

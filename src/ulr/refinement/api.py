@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ulr.errors import ArrayError
 from ulr.refinement import validation
 from ulr.refinement.blocks import EXCLUDED, Blocks, VectorSource, run_ahead
-from ulr.refinement.diagnosis import diagnose
+from ulr.refinement.diagnosis import can_diagnose, diagnose
 from ulr.refinement.distances import DISTANCES, Distance
 from ulr.refinement.methods import METHODS, choose_method, method_options
 from ulr.refinement.products import Float, Labels, Single
@@ -107,7 +107,7 @@ def refine(
         )
         with blocks:
             refinement = _refine(blocks, problem, method, settings, inputs.known)
-            if not problem.distance.linear or not len(problem.anchors):
+            if not can_diagnose(problem):
                 return refinement
             return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
 

@@ -168,17 +168,31 @@ def _listed(names: list[str]) -> str:
     return shown + (f" and {more} more" if more > 0 else "")
 
 
+def can_diagnose(problem: Problem) -> bool:
+    """Whether there are similarities of documents to the names of the labels."""
+    if problem.distance.linear:
+        return len(problem.anchors) > 0
+    return np.array_equal(problem.anchors, np.eye(problem.n_labels))
+
+
+def _similarities(blocks: Blocks, problem: Problem, rows: NDArray[np.intp]) -> Single:
+    """(n_labels, n) cosines of documents with the names, or the probabilities that they are."""
+    documents = blocks.gather(rows)
+    if not problem.distance.linear:
+        return np.ascontiguousarray(documents.T)
+    anchors = unit_rows(problem.anchors[: problem.n_labels]).astype(np.float32)
+    return scores_by_label(anchors, documents) * inverse_lengths(blocks.lengths[rows])
+
+
 def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagnosis:
-    """Diagnose a refinement under a linear distance."""
+    """Diagnose a refinement."""
     predictions, unrefined = refinement.predictions, refinement.unrefined
     n_labels = problem.n_labels
     labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0))
     after, before = predictions[labelled], unrefined[labelled]
     draw = np.random.default_rng(problem.random_state).permutation(len(labelled))[:_SAMPLE]
     sample = np.sort(draw)
-    rows = labelled[sample]
-    anchors = unit_rows(problem.anchors[:n_labels]).astype(np.float32)
-    cosines = scores_by_label(anchors, blocks.gather(rows)) * inverse_lengths(blocks.lengths[rows])
+    cosines = _similarities(blocks, problem, labelled[sample])
     fits = [
         AnchorFit.of(cosines, labels[sample].astype(np.int32), _all(sample))
         for labels in (before, after)

@@ -157,7 +157,7 @@ class Refinement:
     distance
         The distance.
     diagnosis
-        Whether the result can be trusted; None for probabilities of labels.
+        Whether the result can be trusted; None without names of the labels.
     n_sets
         Sets of anchors whose scores are averaged; 1 except for an ensemble.
     """
