@@ -50,20 +50,7 @@ class OnnxPairModel:
     batch_tokens
         Tokens of a batch; None for 512.
 
-    Attributes
-    ----------
-    name
-        Name of the model in messages.
-    tokenizer
-        The tokenizer, without padding and truncation.
-    truncation_side
-        The side on which the tokenizer truncates.
-    fingerprint
-        Hashes of the model and the tokenizer.
-    outputs
-        Names of the outputs, in lower case.
-    device
-        ``"cpu"``.
+    Its attributes are those of `ulr.encoders.cross.PairModel`.
     """
 
     device = "cpu"
