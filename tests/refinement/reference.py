@@ -104,17 +104,20 @@ def mean_lead(scores):
     return lead if lead > 0 else 1.0
 
 
-def contrast(cosines, labels):
-    n, k = cosines.shape
-    similarity = cosines - cosines.mean(axis=1, keepdims=True)
-    found = []
-    for label in range(k):
-        own = labels == label
-        if own.sum() > 0.1 * n / k and not own.all():
-            column = similarity[:, label]
-            found.append((column[own].mean() - column[~own].mean()) / column.std())
-    better = sorted(found, reverse=True)[: (len(found) + 1) // 2]
-    return float(np.mean(better)) if better else 0.0
+def kappa(x, anchors):
+    """Mean Cohen's kappa of the nearest anchors in halves of the dimensions."""
+    from scipy.fft import dct
+    from sklearn.metrics import cohen_kappa_score
+
+    random, found = np.random.default_rng(0), []
+    k, d = anchors.shape
+    for _ in range(max(1, min(4, 64 // k))):
+        signs, order = random.choice([-1.0, 1.0], d), random.permutation(d)
+        rows, names = dct(x * signs, norm="ortho"), dct(anchors * signs, norm="ortho")
+        halves = order[: d // 2], order[d // 2 :]
+        labels = [(rows[:, half] @ unit(names[:, half]).T).argmax(axis=1) for half in halves]
+        found.append(cohen_kappa_score(*labels, labels=range(k)))
+    return float(np.mean(found))
 
 
 def discriminant(documents, anchors, known=None, counts=None, c=None, prior="estimate"):
@@ -129,16 +132,11 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         shares[is_known] = one_hot[known[is_known]]
         return shares
 
-    # Nearest anchors, and the documents that stay with them.
     first = x @ a.T
-    two = np.sort(first, axis=1)[:, -2:]
-    lead = np.where(is_known, np.inf, two[:, 1] - two[:, 0])
     near = np.where(is_known, known, first.argmax(axis=1))
-    held = is_known.copy()
-    for label in range(k):
-        finite = lead[(near == label) & ~is_known]
-        if len(finite):
-            held |= (near == label) & (lead >= np.float32(np.quantile(finite, 1 - c.held)))
+    per_label = is_known.sum() / k
+    reliability = max(kappa(x, a) / c.reliable, per_label / (per_label + c.examples))
+    reliability = float(np.clip(reliability, 0, 1))
     # Examples move the anchors.
     moved = a.copy()
     for label in range(k):
@@ -149,8 +147,6 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     rest = c.mean_rest * np.sqrt(1 - length**2) / length
     centre = max(c.centring, 1 - rest) * x.mean(axis=0)
     z, anchor = unit(x - centre), unit(unit(moved) - centre)
-    cosines = z @ anchor.T
-    initial = contrast(cosines, near)
 
     def log_sizes(sizes, weight):
         if not isinstance(prior, str):
@@ -168,10 +164,11 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
 
     # Clusters.
     shares, votes, total, weight = one_hot[near], np.zeros((n, k)), np.zeros((k, d)), 0.0
-    scale = c.sharpness / mean_lead(cosines)
-    few = c.few_documents / (c.few_documents + n / k)
-    last = c.last_anchor_weight + few * (c.first_anchor_weight - c.last_anchor_weight)
-    for number, w in enumerate(np.linspace(c.first_anchor_weight, last, c.cluster_passes)):
+    scale = c.sharpness / mean_lead(z @ anchor.T)
+    evidence = n / k / (n / k + c.few_documents)
+    fall = reliability * evidence * (c.first_anchor_weight - c.last_anchor_weight)
+    weights = np.linspace(c.first_anchor_weight, c.first_anchor_weight - fall, c.cluster_passes)
+    for w in weights:
         sizes, sums = shares.sum(axis=0), shares.T @ z
         common = np.linalg.norm(sums, axis=1).sum() / sizes.sum()
         scores = np.empty((n, k))
@@ -182,16 +179,13 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
             mixed = (1 - w) * mean + w * anchor[label]
             mixed = np.where(others < 0.5, anchor[label], mixed)
             scores[:, label] = (z * unit(mixed)).sum(axis=1)
-        plain = scores.argmax(axis=1)
-        if number and contrast(cosines, plain) / max(initial, 1e-9) < c.least_fit:
-            break
         mixed = (1 - w) * sums / np.maximum(sizes, 1e-3)[:, None] / common + w * anchor
         total += scale * unit(np.where(sizes[:, None] < 0.5, anchor, mixed))
         logits = scale * scores + log_sizes(sizes, weight)
         shares = softmax(logits, axis=1)
         votes += one_hot[logits.argmax(axis=1)]
-        shares[held] = one_hot[near[held]]
-        scale, weight = c.sharpness / mean_lead(scores), skew(plain)
+        shares = fix(shares)
+        scale, weight = c.sharpness / mean_lead(scores), skew(scores.argmax(axis=1))
     # Gaussians.
     shares, tied = fix(votes / votes.sum(axis=1, keepdims=True)), None
     strength, shrink = c.tie * n / k, (c.shrink * n + d) / (n + d)
@@ -210,20 +204,16 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         shares = fix(softmax(z @ slopes.T + offsets + prior_logs, axis=1))
 
     # The rule.
-    def combined(guard):
-        clusters, gaussians = z @ total.T, z @ slopes.T + offsets
-        differing = max(float((gaussians.argmax(axis=1) != near).mean()), 1e-9)
-        lead = max(c.lead, min(c.most_lead, c.agreement_lead / differing))
-        clusters = c.cluster_share * lead / mean_lead(clusters) * clusters
-        gaussians = guard * min(1.0, lead / mean_lead(gaussians)) * gaussians
-        both = clusters + gaussians
-        return both * min(1.0, lead / mean_lead(both)) + prior_logs
-
-    fit = contrast(cosines, combined(1.0).argmax(axis=1)) / max(initial, 1e-9)
-    guard = float(np.clip((fit - c.guard_low) / (c.guard_high - c.guard_low), 0, 1))
-    scores = combined(guard)
-    if counts is not None and guard > 0:
-        scores = scores + word_scores(counts, scores, known, prior_logs, guard * (1 - few))
+    gaussians = z @ slopes.T + offsets
+    differing = max(float((gaussians.argmax(axis=1) != near).mean()), 0.02)
+    lead = max(c.lead, c.agreement_lead / differing)
+    clusters = c.cluster_share * lead / (c.sharpness * c.cluster_passes) * (z @ total.T)
+    refined = clusters + min(1.0, lead / mean_lead(gaussians)) * gaussians
+    refined = refined / (1 + c.cluster_share) + prior_logs
+    scores = reliability * refined + (1 - reliability) * lead / mean_lead(first) * first
+    if counts is not None:
+        logs, factor = reliability * prior_logs, reliability * evidence
+        scores = scores + word_scores(counts, scores, known, logs, factor)
     return scores
 
 

@@ -9,6 +9,7 @@ from problems import topics
 from scipy.special import softmax
 
 from ulr.refinement import refine
+from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import Blocks
 from ulr.refinement.diagnosis import diagnose
 from ulr.refinement.distances import DISTANCES
@@ -92,9 +93,21 @@ def test_labels_that_are_rare_in_the_sample_are_named():
     assert not any("in the sample" in each for each in whole.warnings)
 
 
-def test_no_refinement_is_never_distrusted():
-    documents, anchors, _ = topics(1, spread=4.0)
+def test_no_refinement_is_not_distrusted_for_what_refinement_does():
+    documents, anchors, _ = topics(1, spread=1.5)
     assert refine(documents, anchors, method="none").diagnosis.trusted
+
+
+@pytest.mark.parametrize("method", ["none", "ulr", "discriminant"])
+def test_names_that_say_nothing_about_the_documents_are_not_trusted(method):
+    documents, anchors, _ = topics(1, n=2_000, n_dims=64)
+    elsewhere = np.random.default_rng(0).normal(size=anchors.shape)
+    good = refine(documents, anchors, method=method).diagnosis
+    bad = refine(documents, elsewhere, method=method).diagnosis
+    assert good.reliability > 0.3 > 0.1 > bad.reliability
+    assert good.trusted
+    assert not bad.trusted
+    assert "say little about these documents" in bad.warnings[0]
 
 
 def test_the_diagnosis_is_plain_data():
@@ -124,3 +137,20 @@ def test_given_distributions_instead_of_labels_have_no_diagnosis():
     points = np.full((10, 3), 1 / 3)
     anchors = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]])
     assert refine(points, anchors, distance="jensen-shannon").diagnosis is None
+
+
+def test_anchor_fit_is_the_contrast_by_hand():
+    random = np.random.default_rng(0)
+    cosines, labels = random.normal(size=(3, 60)).astype(np.float32), np.arange(60) % 3
+    fit = AnchorFit.of(cosines, labels.astype(np.int32), np.ones(60, dtype=bool))
+    similarity = (cosines - cosines.mean(axis=0)).astype(float)
+    expected = [
+        (similarity[i, labels == i].mean() - similarity[i, labels != i].mean())
+        / similarity[i].std()
+        for i in range(3)
+    ]
+    np.testing.assert_allclose(fit.contrasts(), expected, rtol=1e-5)
+    assert fit.contrast == pytest.approx(np.mean(sorted(expected)[1:]))
+    half = np.arange(60) < 30
+    parts = [AnchorFit.of(cosines, labels.astype(np.int32), part) for part in (half, ~half)]
+    np.testing.assert_allclose((parts[0] + parts[1]).contrasts(), fit.contrasts(), rtol=1e-9)

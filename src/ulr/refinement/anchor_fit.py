@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refinement.blocks import Block, State, Summary
-from ulr.refinement.centred import Centred
+from ulr.refinement.blocks import Summary
 from ulr.refinement.products import Float, Labels, Single
 
 
@@ -89,27 +88,3 @@ class AnchorFit(Summary):
     def relative_to(self, start: AnchorFit) -> float:
         """Contrast as a share of that of the nearest anchors."""
         return self.contrast / max(start.contrast, 1e-9)
-
-
-@dataclass(frozen=True, eq=False)
-class MeasureAnchorFit:
-    """The anchor fit of a linear rule over centred documents.
-
-    Attributes
-    ----------
-    centre
-        (n_dims,) of the documents.
-    weights, offsets
-        (n_labels, n_dims) and (n_labels,).
-    """
-
-    centre: Float
-    weights: Float
-    offsets: Float
-
-    def __call__(self, block: Block, state: State) -> tuple[State, AnchorFit]:
-        """The state as it is, and the summary of one block."""
-        view = Centred.of(block, state, self.centre)
-        scores = view.products(self.weights) + self.offsets.astype(np.float32)[:, None]
-        labels = scores.argmax(axis=0).astype(np.int32)
-        return state, AnchorFit.of(state["anchors"], labels, view.pull > 0)

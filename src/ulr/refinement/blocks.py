@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 UNKNOWN, EXCLUDED = -1, -2
 _BLOCK_NUMBERS = 1 << 21
-_FEWEST_ROWS, _MOST_ROWS = 64, 16_384
+_LEAST_DIMS = 128  # scores of many labels need memory too
 
 Result = TypeVar("Result")
 State = Mapping[str, NDArray[Any]]
@@ -149,9 +149,7 @@ class Blocks:
         self.lengths = np.zeros(n_total) if lengths is None else lengths
         self.words = words
         self.n_jobs = n_jobs or available_cores()
-        self.block_rows = block_rows or min(
-            _MOST_ROWS, max(_FEWEST_ROWS, _BLOCK_NUMBERS // self.n_dims)
-        )
+        self.block_rows = block_rows or _block_rows(n_total, self.n_dims)
         self.n_documents = n_total
         self._slices = list(self._cut())
         self.states: list[State] = [{} for _ in self._slices]
@@ -189,8 +187,7 @@ class Blocks:
     @property
     def n_threads(self) -> int:
         """Number of threads of a pass."""
-        # Waking a thread takes as long as a pass over one or two blocks.
-        return max(1, min(self.n_jobs, len(self._slices) // 2))
+        return min(self.n_jobs, len(self._slices))
 
     @property
     def in_memory(self) -> bool:
@@ -300,6 +297,14 @@ class Blocks:
             for rows, state in zip(self._slices, self.states, strict=True)
         )
         yield from run_ahead(self._pool, calls, 2 * n_threads)
+
+
+def _block_rows(n_documents: int, n_dims: int) -> int:
+    """Rows of a block: a power of two of blocks of equal size, so that threads have equal work."""
+    n_blocks = 1
+    while n_blocks * _BLOCK_NUMBERS < n_documents * max(n_dims, _LEAST_DIMS):
+        n_blocks *= 2
+    return max(1, -(-n_documents // n_blocks))
 
 
 def run_ahead(pool: Executor, calls: Iterable[Callable[[], Result]], most: int) -> Iterator[Result]:

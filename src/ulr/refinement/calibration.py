@@ -1,18 +1,19 @@
 """Confidence without labelled documents: temperature scaling to an expected accuracy.
 
 Scores are divided by a temperature such that the mean confidence equals the accuracy that is
-expected. That is estimated from three agreements on a random sample of the documents:
+expected. That is estimated from two agreements on a random sample of the documents:
 
-- draws: how often refinements of some of the documents give these the same label as all do;
 - neighbours: how often the vote of the nearest documents is a document's own label;
 - dimensions: how often refinements in one half of the dimensions give the same label as in all.
 
-Each method has weights for the log odds of the three, see `ulr.refinement.methods`.
+The log odds of the expected accuracy are a linear function of theirs, the same for every method;
+docs/refinement.md has how it was chosen and how far it is off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -24,16 +25,19 @@ from ulr.refinement.api import refine_many
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Blocks, VectorSource
 from ulr.refinement.centred import centre_of
 from ulr.refinement.distances import unit_rows
-from ulr.refinement.methods import METHODS, CalibrationWeights
+from ulr.refinement.methods import METHODS
 from ulr.refinement.products import Float, Labels, Single, mean_lead, scores_by_label
 from ulr.refinement.result import Refinement
 
 _SAMPLE = 3_000
 _FEWEST_DIMS, _FEWEST_DOCUMENTS = 8, 20
-_DRAWS, _DRAWN = 2, 1_000
 _ASKED, _NEIGHBOURS = 1_000, 10
 _ROWS = 256
 _HIGHEST = 0.99
+# Of the log odds of both agreements, and a constant, in the log odds of the expected accuracy.
+_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT, _CONSTANT = 0.8, 0.5, -0.95
+# Few documents agree less than many that are labelled as well.
+_FEW_WEIGHT, _FEW_DOCUMENTS = 0.85, 200
 
 
 def calibrate(
@@ -81,16 +85,17 @@ def calibrate(
         return mean_lead(scores) if len(scores) else 1.0
     with Blocks([source], n_jobs=settings.get("n_jobs")) as blocks:
         gathered = blocks.gather(rows)
+        n_jobs = blocks.n_jobs
     # The method that was used may be another one than was asked for, with other options.
-    method = METHODS[refinement.method]
-    accepted = {"max_iter", "n_jobs", *(field.name for field in fields(method.options))}
+    accepted = {"max_iter", *(field.name for field in fields(METHODS[refinement.method].options))}
     again: dict[str, Any] = {
         name: settings[name] for name in accepted - {"fit_sample"} if name in settings
     }
     again |= {"method": refinement.method, "distance": refinement.distance}
-    again |= {"random_state": random_state}
+    again |= {"random_state": random_state, "n_jobs": 1}
     sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], again)
-    expected = _expected_accuracy(sample, method.calibration, on_step or (lambda done, total: None))
+    n_used = len(usable)
+    expected = _expected_accuracy(sample, n_used, n_jobs, on_step or (lambda done, total: None))
     return _temperature(scores, float(np.clip(expected, 1.0 / len(vectors) + 0.02, _HIGHEST)))
 
 
@@ -116,29 +121,22 @@ class _Sample:
     codes: Labels
     settings: dict[str, Any]
 
-    def draws(self) -> float:
-        """Agreement with refinements of at most 1,000 documents."""
-        n = len(self.documents)
-        order = np.random.default_rng(self.settings["random_state"]).permutation(n)
-        step = max(_DRAWS, round(n / _DRAWN))
-        drawn = [np.sort(order[i::step]) for i in range(_DRAWS)]
-        agreements = [self._agreement(self.documents[rows], self.anchors, rows) for rows in drawn]
-        return float(np.mean(agreements))
-
-    def dimensions(self) -> float:
-        """Agreement with refinements in either half of the dimensions, after a random rotation."""
+    def in_half(self, half: int) -> float:
+        """Agreement with a refinement in one half of the dimensions, after a random rotation."""
         from scipy.fft import dct
 
         n_dims = self.anchors.shape[1]
         draw = np.random.default_rng(self.settings["random_state"])
         # Signs, a cosine transform and a permutation are a fast orthogonal map without structure.
         signs, order = draw.choice([-1.0, 1.0], n_dims), draw.permutation(n_dims)
-        documents = dct(self.documents * signs.astype(np.float32), norm="ortho")
-        anchors = dct(self.anchors * signs, norm="ortho")
-        halves = order[: n_dims // 2], order[n_dims // 2 :]
-        return float(
-            np.mean([self._agreement(documents[:, half], anchors[:, half]) for half in halves])
-        )
+        axes = order[: n_dims // 2] if half == 0 else order[n_dims // 2 :]
+        documents = dct(self.documents * signs.astype(np.float32), norm="ortho")[:, axes]
+        anchors = dct(self.anchors * signs, norm="ortho")[:, axes]
+        known = self.codes if (self.codes >= 0).any() else None
+        documents = np.ascontiguousarray(documents, dtype=np.float32)
+        [again] = refine_many(documents, [anchors], known=known, **self.settings)
+        free = self.codes == UNKNOWN
+        return float((again.predictions == self.predictions)[free].mean())
 
     def neighbours(self) -> float:
         """Agreement with the vote of the ten nearest documents."""
@@ -162,41 +160,24 @@ class _Sample:
             winners = votes.reshape(len(rows), n_labels).argmax(axis=1)
             yield winners == self.predictions[rows]
 
-    def _agreement(
-        self, documents: Single, anchors: Float, rows: NDArray[np.intp] | None = None
-    ) -> float:
-        """Share of the free documents that another refinement labels the same.
-
-        Parameters
-        ----------
-        documents, anchors
-            The inputs of the other refinement.
-        rows
-            Positions of its documents in the sample; None for all.
-        """
-        codes, predictions = self.codes, self.predictions
-        if rows is not None:
-            codes, predictions = codes[rows], predictions[rows]
-        known = codes if (codes >= 0).any() else None
-        documents = np.ascontiguousarray(documents, dtype=np.float32)
-        [again] = refine_many(documents, [anchors], known=known, **self.settings)
-        free = codes == UNKNOWN
-        return float((again.predictions == predictions)[free].mean())
-
 
 def _expected_accuracy(
-    sample: _Sample, weights: CalibrationWeights, on_step: Callable[[int, int], None]
+    sample: _Sample, n_documents: int, n_jobs: int, on_step: Callable[[int, int], None]
 ) -> float:
     from scipy.special import expit, logit
 
-    names = [name for name in ("draws", "neighbours", "dimensions") if getattr(weights, name)]
-    log_odds = weights.constant
-    on_step(0, len(names))
-    for number, name in enumerate(names, 1):
-        agreement = np.clip(getattr(sample, name)(), 0.01, 0.99)
-        log_odds += getattr(weights, name) * logit(agreement)
-        on_step(number, len(names))
-    return float(expit(log_odds))
+    on_step(0, 3)
+    agreements = []
+    with ThreadPoolExecutor(n_jobs, thread_name_prefix="ulr") as pool:
+        halves = [pool.submit(sample.in_half, half) for half in (0, 1)]
+        for number, future in enumerate([*halves, pool.submit(sample.neighbours)], 1):
+            agreements.append(future.result())
+            on_step(number, 3)
+    one, other, neighbours = agreements
+    log_odds = logit(np.clip([(one + other) / 2, neighbours], 0.01, 0.99))
+    weights = np.array([_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT])
+    few = _FEW_WEIGHT * _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
+    return float(expit(weights @ log_odds + _CONSTANT + few))
 
 
 def _temperature(scores: Single, expected: float) -> float:

@@ -71,6 +71,11 @@ class Centred:
         products -= np.multiply.outer((vectors @ self.centre).astype(np.float32), self.pull)
         return products
 
+    def vectors(self) -> Single:
+        """(n, n_dims) the vectors themselves."""
+        centre = self.centre.astype(np.float32)
+        return self.documents * self.scale[:, None] - np.multiply.outer(self.pull, centre)
+
     def sums(self, shares: Single) -> Float:
         """Sums of z weighted by shares, (n_labels, n_dims)."""
         sums = weighted_sums(shares * self.scale, self.documents)

@@ -2,7 +2,7 @@
 
 First stage of the default method. Every pass assigns documents softly to the labels by their cosine
 with a mixture of the label's cluster mean and its anchor; the share of the anchor falls from pass to
-pass. The most typical documents of each label stay with it in all passes.
+pass.
 
 Documents are centred, see `ulr.refinement.centred`: ``z``. Arrays over labels and documents have
 shape (n_labels, n_documents).
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import EXCLUDED, Block, State, Summary
 from ulr.refinement.centred import Centred
 from ulr.refinement.distances import squared_lengths, unit_rows
@@ -46,10 +45,9 @@ class Nearest(Summary):
 
 @dataclass(frozen=True, eq=False)
 class NearestAnchor:
-    """Finds the nearest anchor of every document.
+    """Finds the nearest anchor of every document, or its known label.
 
-    State: nearest (-1 for documents that take no part; the known label where there is one), and the
-    lead of the nearest anchor over the second, infinite where the label is known.
+    State: nearest, -1 for documents that take no part.
     """
 
     anchors: Float
@@ -63,21 +61,16 @@ class NearestAnchor:
         cosines = scores_by_label(self.anchors.astype(np.float32), documents)
         cosines *= inverse
         nearest, best, second = two_best(cosines)
-        lead = best - second
-        total_lead = float(lead[used].sum(dtype=np.float64))
-        is_known = block.known >= 0
-        nearest = np.where(is_known, block.known, nearest).astype(np.int32)
-        nearest[~used] = -1
-        lead[is_known] = np.inf
-        known = one_hot(np.where(is_known, block.known, -1), len(self.anchors))
+        known = one_hot(block.known, len(self.anchors))
         summary = Nearest(
             weighted_sums(inverse[None], documents)[0],
             int(used.sum()),
-            total_lead,
+            float((best - second)[used].sum(dtype=np.float64)),
             weighted_sums(known * inverse, documents),
             known.sum(axis=1, dtype=np.float64),
         )
-        return {"nearest": nearest, "lead": lead}, summary
+        nearest = np.where(block.known >= 0, block.known, nearest)
+        return {"nearest": np.where(used, nearest, -1).astype(np.int32)}, summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,28 +87,30 @@ class Assignment(Clusters):
 
     Attributes
     ----------
-    fit
-        How the best labels, without the size prior, fit the anchors.
+    counts
+        (n_labels,) documents of each label, without the size prior.
     lead
-        Sum of the leads of the best score over the second, before they become log odds.
+        Sum of the leads of the best score over the second, without the size prior.
     loss
         Sum of the negative log probabilities of the best labels.
-    changed
-        Documents whose best label is another one than in the pass before.
+    changed, differing
+        Documents whose best label is another one than in the pass before, and those whose best
+        label, without the size prior, is not the nearest anchor.
     """
 
-    fit: AnchorFit
+    counts: Float
     lead: float
     loss: float
     changed: int
+    differing: int
 
 
 @dataclass(frozen=True, eq=False)
 class StartClusters:
     """The clusters of the nearest anchors.
 
-    State: anchors (cosines of z with the centred anchors), shares, votes, best (label), held
-    (whether a document stays with its nearest anchor), scale and pull of `Centred`.
+    State: nearest, anchors (cosines of z with the centred anchors), shares, votes, best (label),
+    scale and pull of `Centred`.
 
     Attributes
     ----------
@@ -123,15 +118,12 @@ class StartClusters:
         (n_dims,).
     anchors
         (n_labels, n_dims) centred anchors.
-    thresholds
-        (n_labels,) lead from which a document stays with its nearest anchor.
     scale
         Factor that turns cosines into log odds.
     """
 
     centre: Float
     anchors: Float
-    thresholds: Float
     scale: float
 
     def __call__(self, block: Block, state: State) -> tuple[State, Assignment]:
@@ -142,21 +134,18 @@ class StartClusters:
         shares = one_hot(nearest, len(self.anchors))
         new = {
             "nearest": nearest,
+            "best": nearest,
             "scale": view.scale,
             "pull": view.pull,
-            "held": state["lead"] >= self.thresholds.astype(np.float32)[nearest],
             "anchors": cosines,
             "shares": shares,
             "votes": np.zeros(shares.shape, dtype=np.uint8),
-            "best": nearest,
         }
         _, best, second = two_best(cosines)
         lead = float((best - second).sum(dtype=np.float64))
-        used = view.pull > 0
-        loss = soft_assign(cosines * np.float32(self.scale), used)[2]
+        loss = soft_assign(cosines * np.float32(self.scale), view.pull > 0)[2]
         sizes = shares.sum(axis=1, dtype=np.float64)
-        fit = AnchorFit.of(cosines, nearest, used)
-        return new, Assignment(sizes, view.sums(shares), fit, lead, loss, 0)
+        return new, Assignment(sizes, view.sums(shares), sizes, lead, loss, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,26 +195,12 @@ class Cluster:
         """State and summary of one block; the state is that of `StartClusters`."""
         view = Centred.of(block, state, self.centre)
         scores = self._scores(view.products(self.sums), state["anchors"], state["shares"])
-        without_sizes, best, second = two_best(scores)
-        lead = float((best - second).sum(dtype=np.float64))
         scores *= np.float32(self.scale)
-        scores += self.log_sizes.astype(np.float32)[:, None]
-        used = view.pull > 0
-        shares, labels, loss = soft_assign(scores, used)
+        new, summary = assign(scores, self.log_sizes, block, state, view)
         votes = state["votes"].copy()
-        votes[labels[used], np.flatnonzero(used)] += 1
-        held = np.flatnonzero(state["held"] & used)
-        shares[:, held] = 0.0
-        shares[state["nearest"][held], held] = 1.0
-        summary = Assignment(
-            shares.sum(axis=1, dtype=np.float64),
-            view.sums(shares),
-            AnchorFit.of(state["anchors"], without_sizes, used),
-            lead,
-            loss,
-            int(np.count_nonzero(labels[used] != state["best"][used])),
-        )
-        return {**state, "shares": shares, "votes": votes, "best": labels}, summary
+        used = np.flatnonzero(view.pull > 0)
+        votes[new["best"][used], used] += 1
+        return {**new, "votes": votes}, summary
 
     def _scores(self, products: Single, anchors: Single, shares: Single) -> Single:
         """Cosines of z with the labels, (n_labels, n).
@@ -258,11 +233,56 @@ class Cluster:
         return np.where(others < 0.5, anchors, scores)
 
 
+def assign(
+    scores: Single, log_sizes: Float, block: Block, state: State, view: Centred
+) -> tuple[State, Assignment]:
+    """Assign documents softly by their log odds; known labels are certain.
+
+    Parameters
+    ----------
+    scores
+        (n_labels, n) log odds without the size prior; changed in place.
+    log_sizes
+        (n_labels,) log prior of the labels.
+    block, state, view
+        The documents, their state and their vectors.
+
+    Returns
+    -------
+    state, summary
+        The state with new shares and best labels, and the summary of the block.
+    """
+    used = view.pull > 0
+    found, best, second = two_best(scores)
+    lead = float((best - second)[used].sum(dtype=np.float64))
+    scores += log_sizes.astype(np.float32)[:, None]
+    shares, labels, loss = soft_assign(scores, used)
+    shares = fix_known(shares, block)
+    summary = Assignment(
+        shares.sum(axis=1, dtype=np.float64),
+        view.sums(shares),
+        np.bincount(found[used], minlength=len(scores)).astype(float),
+        lead,
+        loss,
+        int(np.count_nonzero(labels[used] != state["best"][used])),
+        int(np.count_nonzero(found[used] != state["nearest"][used])),
+    )
+    return {**state, "shares": shares, "best": labels}, summary
+
+
 def one_hot(labels: Labels, n_labels: int) -> Single:
     """(n_labels, n) with 1 at each label; a column of zeros for a negative one."""
     shares = np.zeros((n_labels, len(labels)), dtype=np.float32)
     rows = np.flatnonzero(labels >= 0)
     shares[labels[rows], rows] = 1.0
+    return shares
+
+
+def fix_known(shares: Single, block: Block) -> Single:
+    """Shares, changed in place, with certainty of the known labels."""
+    known = np.flatnonzero(block.known >= 0)
+    shares[:, known] = 0.0
+    shares[block.known[known], known] = 1.0
     return shares
 
 

@@ -19,9 +19,6 @@ class Constants:
     centring, mean_rest
         Least share of the mean document that is subtracted, and most length of the rest relative to
         the spread of the documents; see `ulr.refinement.centred.centre_of`.
-    held
-        Share of the documents of each label, those with the largest lead, that stay with it while
-        clusters are formed.
     examples
         Documents of known label that count as much as the anchor.
     cluster_passes, gaussian_passes
@@ -31,8 +28,6 @@ class Constants:
     few_documents
         Documents per label at which the anchor weight falls only half as far, and words count half.
         Also the weight, in documents, of the mean of a Gaussian that is expected from the anchor.
-    least_fit
-        Clusters stop when their fit to the anchors is below this share of the initial one.
     sharpness
         Mean lead, in log odds, of the best label over the second in the clusters.
     size_share, size_count
@@ -47,30 +42,26 @@ class Constants:
         Weight that ties the mean of a Gaussian to its cluster, in mean sizes.
     temper
         Factor of the log likelihoods.
-    lead, agreement_lead, most_lead
+    lead, agreement_lead
         Largest mean lead, in log odds, of a part of the rule when the parts are added. Where the
         Gaussians agree with the nearest anchors on nearly all documents it is larger:
-        ``agreement_lead`` over the share of the others, at most ``most_lead``. Else the size prior
-        would outweigh clear evidence for small labels.
+        ``agreement_lead`` over the share of the others. Else the size prior would outweigh clear
+        evidence for small labels.
     cluster_share
         Weight of the clusters beside the Gaussians.
-    guard_low, guard_high
-        Fit of the refined labels to the anchors, relative to the initial one, at which Gaussians and
-        words do not count, and from which they count fully.
-    sample
-        Most documents that the covariance and the scale of scores are estimated on.
+    reliable
+        Split-half reliability of the anchors (`ulr.refinement.reliability`) from which the labels
+        are refined fully; below, the nearest anchors count in proportion.
     """
 
     centring: float = LEAST_SHARE
     mean_rest: float = MOST_REST
-    held: float = 0.3
     examples: float = 5.0
     cluster_passes: int = 8
     gaussian_passes: int = 4
     first_anchor_weight: float = 0.7
     last_anchor_weight: float = 0.3
     few_documents: float = 20.0
-    least_fit: float = 0.85
     sharpness: float = 3.0
     size_share: float = 0.05
     size_count: float = 5.0
@@ -81,8 +72,5 @@ class Constants:
     temper: float = 0.5
     lead: float = 2.0
     agreement_lead: float = 0.35
-    most_lead: float = 20.0
     cluster_share: float = 0.25
-    guard_low: float = 0.7
-    guard_high: float = 0.9
-    sample: int = 16_384
+    reliable: float = 0.15

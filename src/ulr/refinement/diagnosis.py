@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.refinement.anchor_fit import AnchorFit
-from ulr.refinement.blocks import Blocks
+from ulr.refinement.blocks import UNKNOWN, Block, Blocks
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.products import Float, Single, scores_by_label
+from ulr.refinement.reliability import NearestInHalves
 from ulr.refinement.result import Problem, Refinement
 from ulr.refinement.rule import inverse_lengths
 
-_SAMPLE = 20_000
+_SAMPLE, _RELIABILITY_SAMPLE = 20_000, 4_096
 _LEAST_FIT = 0.85
+_LEAST_RELIABILITY = 0.1
 _LEAST_KEPT = 0.5
 _SIZE_FACTOR = 3.0
 _FEWEST_PER_LABEL = 10
@@ -73,6 +75,9 @@ class Diagnosis:
     fit
         How well refined labels match their names, relative to the nearest names: about 1 where
         refinement keeps their meaning.
+    reliability
+        Agreement of the nearest labels in two halves of the dimensions, as Cohen's kappa: 0 where
+        the names say nothing about the documents. None where it is not defined.
     labels
         One entry per label.
     expected_accuracy
@@ -87,6 +92,7 @@ class Diagnosis:
     moved: int
     fitted: int
     fit: float
+    reliability: float | None
     labels: tuple[LabelDiagnosis, ...]
     expected_accuracy: float | None = None
     notes: tuple[str, ...] = ()
@@ -120,17 +126,21 @@ class Diagnosis:
 
     def _doubts(self) -> list[str]:
         """Reasons not to trust the refinement."""
-        if not self.refined:
-            return []
         found = []
-        if self.fit < _LEAST_FIT:
+        if self.reliability is not None and self.reliability < _LEAST_RELIABILITY:
+            found.append(
+                "The names of the labels say little about these documents, so that hardly anything "
+                "was refined and many labels may be wrong. Use names that say what the documents are "
+                "about, another encoder (see 'ulr encoders'), or give some examples."
+            )
+        if self.refined and self.fit < _LEAST_FIT:
             found.append(
                 f"The documents group along other lines than the labels: refined labels match their "
                 f"names only {self.fit:.0%} as well as before. Compare with --method none, or use "
                 "names that say what the documents are about."
             )
         overturned = [each.label for each in self.labels if each.overturned]
-        if overturned:
+        if self.refined and overturned:
             found.append(
                 f"{_listed(overturned)} may no longer mean what the name says; look at the documents "
                 "of these labels, give them other words, or compare phrasings with 'ulr audit'."
@@ -175,13 +185,23 @@ def can_diagnose(problem: Problem) -> bool:
     return np.array_equal(problem.anchors, np.eye(problem.n_labels))
 
 
-def _similarities(blocks: Blocks, problem: Problem, rows: NDArray[np.intp]) -> Single:
+def _similarities(documents: Single, lengths: Float, problem: Problem) -> Single:
     """(n_labels, n) cosines of documents with the names, or the probabilities that they are."""
-    documents = blocks.gather(rows)
     if not problem.distance.linear:
         return np.ascontiguousarray(documents.T)
     anchors = unit_rows(problem.anchors[: problem.n_labels]).astype(np.float32)
-    return scores_by_label(anchors, documents) * inverse_lengths(blocks.lengths[rows])
+    return scores_by_label(anchors, documents) * inverse_lengths(lengths)
+
+
+def _reliability(documents: Single, lengths: Float, problem: Problem) -> float | None:
+    """Split-half reliability of the names on some documents."""
+    if not problem.distance.linear:
+        return None
+    step = NearestInHalves.of(unit_rows(problem.anchors[: problem.n_labels]))
+    if step is None or len(documents) == 0:
+        return None
+    known = np.full(len(documents), UNKNOWN, dtype=np.int32)
+    return step(Block(0, documents, known, lengths), {})[1].kappa
 
 
 def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagnosis:
@@ -192,7 +212,9 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
     after, before = predictions[labelled], unrefined[labelled]
     draw = np.random.default_rng(problem.random_state).permutation(len(labelled))[:_SAMPLE]
     sample = np.sort(draw)
-    cosines = _similarities(blocks, problem, labelled[sample])
+    documents, lengths = blocks.gather(labelled[sample]), blocks.lengths[labelled[sample]]
+    cosines = _similarities(documents, lengths, problem)
+    some = np.sort(np.random.default_rng(0).permutation(len(sample))[:_RELIABILITY_SAMPLE])
     fits = [
         AnchorFit.of(cosines, labels[sample].astype(np.int32), _all(sample))
         for labels in (before, after)
@@ -219,6 +241,7 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
         moved=int(np.count_nonzero(after != before)),
         fitted=min(refinement.n_fitted, len(labelled)),
         fit=fits[1].relative_to(fits[0]),
+        reliability=_reliability(documents[some], lengths[some], problem),
         labels=labels,
         refined=refinement.n_iter > 1,
     )

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.refinement import validation
-from ulr.refinement.anchor_fit import AnchorFit, MeasureAnchorFit
 from ulr.refinement.blocks import EXCLUDED, Blocks
 from ulr.refinement.centred import centre_of
 from ulr.refinement.clusters import (
@@ -33,24 +32,19 @@ from ulr.refinement.clusters import (
 )
 from ulr.refinement.constants import Constants
 from ulr.refinement.distances import unit_rows
-from ulr.refinement.gaussians import ClustersOfVotes, Gaussians, discriminant, shrunk_covariance
+from ulr.refinement.gaussians import Gaussians, StartGaussians, discriminant, shrunk_covariance
 from ulr.refinement.paper import PaperOptions, fit_nearest, fit_paper
-from ulr.refinement.products import (
-    Float,
-    Single,
-    gram,
-    mean_lead,
-    scores_by_label,
-    weighted_sums,
-)
+from ulr.refinement.products import Float
+from ulr.refinement.reliability import NearestInHalves
 from ulr.refinement.result import Fitted, Pass, Problem
 from ulr.refinement.rule import LinearRule, View, rule_of_centroids
 from ulr.refinement.words import fit_words
 
 _MOST_DIMS = 2048
 _FEWEST_PER_LABEL = 3
-_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL = 32_768, 512
+_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL = 16_384, 512
 _TOLERANCE = 1e-3  # share of the documents that change their label in the last pass
+_LEAST_DIFFERING = 0.02
 _TINY = 1e-9
 
 
@@ -77,8 +71,7 @@ class DiscriminantOptions:
         """Most documents that clusters and Gaussians are fitted on; None for all."""
         if self.fit_sample is None:
             return None
-        most = max(_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL * n_labels, self.fit_sample // 6)
-        return min(most, self.fit_sample)
+        return min(self.fit_sample, max(_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL * n_labels))
 
     def validate(self, n_labels: int) -> None:
         """Refuse options that do not suit the labels."""
@@ -139,34 +132,60 @@ class _Fit:
         self._prior = validation.prior(options.prior, problem.n_labels)
         self._size_weight = 0.0
         self._trace: list[Pass] = []
-        used = np.flatnonzero(blocks.known != EXCLUDED)
-        self._n = len(used)
-        draw = np.random.default_rng(problem.random_state)
-        self._sample = np.sort(draw.permutation(used)[: options.constants.sample])
+        self._n = int(np.count_nonzero(blocks.known != EXCLUDED))
 
     def run(self, texts: Blocks | None) -> Fitted:
         """Fit all stages; words on the documents in `texts`, if there are any."""
-        first = self._blocks.run(NearestAnchor(self._anchors))
-        start = self._start(first)
+        nearest = self._blocks.run(NearestAnchor(self._anchors))
+        self._reliability = self._measure_reliability(nearest.n_known)
+        start = self._start(nearest)
         self._centre, self._centred_anchors = start.centre, start.anchors
-        self._sampled = _unit(_unit(self._blocks.gather(self._sample)) - _single(start.centre))
-        clusters, start_fit = self._cluster(start)
-        gaussians = self._fit_gaussians()
-        rule = self._combine(clusters, gaussians, 1.0)
-        view = rule.views[0]
-        fit = self._blocks.run(MeasureAnchorFit(self._centre, view.weights, rule.offsets))
-        guard = self._guard(fit.relative_to(start_fit))
-        rule = self._combine(clusters, gaussians, guard)
-        if texts is not None and guard > 0.0:
-            rule = _add_words(rule, texts, gaussians.log_sizes, guard * self._evidence)
-        return self._fitted(rule)
+        clusters = self._cluster(start)
+        gaussians, last = self._fit_gaussians()
+        rule = self._combine(clusters, gaussians, last, nearest.lead / self._n)
+        if texts is not None and self._reliability > 0.0:
+            log_sizes = self._reliability * gaussians.log_sizes
+            rule = _add_words(rule, texts, log_sizes, self._reliability * self._evidence)
+        return self._fitted(rule, last)
 
-    def _fitted(self, rule: LinearRule) -> Fitted:
+    def _combine(
+        self, clusters: Float, gaussians: Gaussians, last: Assignment, nearest_lead: float
+    ) -> LinearRule:
+        """Add the scores of clusters, Gaussians and, as far as names are unreliable, anchors.
+
+        Each has the same mean lead, in log odds, before it is weighted.
+        """
+        c, refined = self._constants, self._reliability
+        differing = max(last.differing / self._n, _LEAST_DIFFERING)
+        lead = max(c.lead, c.agreement_lead / differing)
+        scale = min(1.0, lead / max(last.lead / self._n, _TINY)) / (1 + c.cluster_share)
+        weights = (
+            scale * gaussians.weights + c.cluster_share / (1 + c.cluster_share) * lead * clusters
+        )
+        offsets = scale * gaussians.offsets + gaussians.log_sizes
+        views = [View(refined * weights, normalize=True, centre=self._centre)]
+        if refined < 1.0:
+            names = (1.0 - refined) * lead / max(nearest_lead, _TINY) * self._anchors
+            views.append(View(names, normalize=True))
+        return LinearRule(tuple(views), refined * offsets)
+
+    def _measure_reliability(self, n_known: Float) -> float:
+        """Between 0 where the names say nothing about the documents and 1 where they say enough.
+
+        Documents of known label say what the names may not.
+        """
+        c = self._constants
+        step = NearestInHalves.of(self._anchors)
+        kappa = c.reliable if step is None else self._blocks.run(step).kappa
+        examples = float(n_known.sum()) / self._n_labels
+        by_examples = examples / (examples + c.examples)
+        return float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0))
+
+    def _fitted(self, rule: LinearRule, last: Clusters) -> Fitted:
         own = slice(self._problem.n_labels)
-        shares = self._blocks.state("shares")[:, self._sample]
-        sizes = shares.sum(axis=1, dtype=np.float64)[:, None]
-        means = weighted_sums(shares, self._sampled) / np.maximum(sizes, _TINY)
-        centroids = np.where(sizes > 0.5, means, unit_rows(self._anchors - self._centre))
+        sizes = last.sizes[:, None]
+        means = last.sums / np.maximum(sizes, _TINY)
+        centroids = np.where(sizes > 0.5, means, self._centred_anchors)
         return Fitted(
             rule=rule.select(own),
             initial_rule=rule_of_centroids(self._problem.anchors[own], self._problem.distance),
@@ -179,66 +198,49 @@ class _Fit:
 
     # --- Clusters
 
-    def _start(self, first: Nearest) -> StartClusters:
+    def _start(self, nearest: Nearest) -> StartClusters:
         c = self._constants
-        centre = centre_of(first.total / max(first.count, 1), c.centring, c.mean_rest)
-        weight = first.n_known / c.examples
-        anchors = self._anchors + weight[:, None] * unit_rows(first.known)
-        scale = c.sharpness / max(first.lead / max(first.count, 1), _TINY)
-        return StartClusters(
-            centre, unit_rows(unit_rows(anchors) - centre), self._thresholds(), scale
-        )
+        centre = centre_of(nearest.total / self._n, c.centring, c.mean_rest)
+        weight = nearest.n_known / c.examples
+        anchors = unit_rows(self._anchors + weight[:, None] * unit_rows(nearest.known))
+        scale = c.sharpness / max(nearest.lead / self._n, _TINY)
+        return StartClusters(centre, unit_rows(anchors - centre), scale)
 
-    def _thresholds(self) -> Float:
-        """Lead of the nearest anchor from which a document stays with it, by label."""
-        nearest, lead = self._blocks.state("nearest"), self._blocks.state("lead")
-        thresholds = np.full(self._n_labels, np.inf)
-        order = np.argsort(nearest, kind="stable")
-        bounds = np.searchsorted(nearest[order], np.arange(self._n_labels + 1))
-        for label in range(self._n_labels):
-            own = lead[order[bounds[label] : bounds[label + 1]]]
-            finite = own[np.isfinite(own)]
-            if len(finite):
-                thresholds[label] = np.quantile(finite, 1 - self._constants.held)
-        return thresholds
-
-    def _cluster(self, start: StartClusters) -> tuple[Float, AnchorFit]:
-        """Weights of the clusters' scores, summed over the passes, and the initial anchor fit.
+    def _cluster(self, start: StartClusters) -> Float:
+        """Mean of the clusters' weights over the passes, such that scores have a mean lead of 1.
 
         Leaves the votes of the passes in the state, and the weight of the size prior.
         """
         c = self._constants
         clusters = self._blocks.run(start)
-        start_fit = clusters.fit
+        lead = clusters.lead / self._n
         self._record("nearest label", clusters)
+        # One pass is left for the Gaussians.
+        weights = self._anchor_weights()[: self._problem.max_iter - 2]
         total = np.zeros_like(self._anchors)
-        for number, anchor_weight in enumerate(self._anchor_weights()):
-            if len(self._trace) == self._problem.max_iter:
-                break
+        for anchor_weight in weights:
+            scale = c.sharpness / max(lead, _TINY)
             step = Cluster(
                 start.centre,
                 start.anchors,
                 clusters.sizes,
                 clusters.sums,
                 anchor_weight,
-                c.sharpness / max(clusters.lead / self._n, _TINY),
+                scale,
                 self._log_sizes(clusters.sizes),
             )
-            before = self._blocks.states
             clusters = self._blocks.run(step)
-            if number > 0 and clusters.fit.relative_to(start_fit) < c.least_fit:
-                self._blocks.states = before
-                break
-            total += step.weights()
+            lead = clusters.lead / self._n / scale
+            total += step.weights() / (c.sharpness * len(weights))
             self._record("clusters", clusters)
-            self._size_weight = self._skew(clusters.fit.counts)
-        return total, start_fit
+            self._size_weight = self._skew(clusters.counts)
+        return total
 
     def _anchor_weights(self) -> list[float]:
         """Weight of the anchor in each pass; it falls less far with few documents."""
         c = self._constants
-        few = 1.0 - self._evidence
-        last = c.last_anchor_weight + few * (c.first_anchor_weight - c.last_anchor_weight)
+        evidence = self._reliability * self._evidence
+        last = c.first_anchor_weight + evidence * (c.last_anchor_weight - c.first_anchor_weight)
         return np.linspace(c.first_anchor_weight, last, c.cluster_passes).tolist()
 
     @property
@@ -278,21 +280,19 @@ class _Fit:
 
     # --- Gaussians
 
-    def _fit_gaussians(self) -> Gaussians:
-        """Gaussians that continue from the votes of the cluster passes."""
-        self._moments = gram(self._sampled)
-        clusters = self._blocks.run(ClustersOfVotes(self._centre))
-        tied = clusters.sums / np.maximum(clusters.sizes, _TINY)[:, None]
-        self._expected = self._expected_means(clusters, tied)
-        step = self._maximise(clusters, tied)
-        for number in range(self._constants.gaussian_passes):
+    def _fit_gaussians(self) -> tuple[Gaussians, Assignment]:
+        """Gaussians that continue from the votes of the cluster passes, and their clusters."""
+        moments = self._blocks.run(StartGaussians(self._centre))
+        tied = moments.sums / np.maximum(moments.sizes, _TINY)[:, None]
+        expected = self._expected_means(moments, tied)
+        clusters: Clusters = moments
+        for _ in range(self._constants.gaussian_passes):
+            step = self._maximise(clusters, moments.products, tied, expected)
+            clusters = last = self._blocks.run(step)
+            self._record("gaussians", last)
             if len(self._trace) == self._problem.max_iter:
                 break
-            if number:
-                step = self._maximise(clusters, tied)
-            clusters = self._blocks.run(step)
-            self._record("gaussians", clusters)
-        return step
+        return step, last
 
     def _expected_means(self, clusters: Clusters, means: Float) -> Float:
         """(n_labels, n_dims) where the mean of each label is expected from its anchor alone.
@@ -306,59 +306,21 @@ class _Fit:
         squares = np.einsum("ij,ij->i", directions, directions) @ clusters.sizes
         return total + max(along / max(squares, _TINY), 0.0) * directions
 
-    def _maximise(self, clusters: Clusters, tied: Float) -> Gaussians:
+    def _maximise(
+        self, clusters: Clusters, moments: Float, tied: Float, expected: Float
+    ) -> Gaussians:
         """The Gaussians of some clusters."""
         c, n_dims = self._constants, len(self._centre)
-        shares = self._blocks.state("shares")[:, self._sample]
         strength = c.tie * self._n / self._n_labels
-        sums = clusters.sums + strength * tied + c.few_documents * self._expected
+        sums = clusters.sums + strength * tied + c.few_documents * expected
         means = sums / (clusters.sizes + strength + c.few_documents)[:, None]
         shrink = (c.shrink * self._n + n_dims) / (self._n + n_dims)
-        covariance = shrunk_covariance(self._sampled, self._moments, shares, means, shrink)
+        covariance = shrunk_covariance(moments, clusters, means, shrink)
         weights, offsets = discriminant(means, covariance, c.temper)
         return Gaussians(self._centre, weights, offsets, self._log_sizes(clusters.sizes))
-
-    # --- The rule
-
-    def _combine(self, clusters: Float, gaussians: Gaussians, guard: float) -> LinearRule:
-        """Add the scores of clusters and Gaussians, each with a limited mean lead."""
-        c = self._constants
-        from_clusters = scores_by_label(_single(clusters), self._sampled)
-        from_gaussians = scores_by_label(_single(gaussians.weights), self._sampled)
-        from_gaussians += _single(gaussians.offsets)[:, None]
-        lead = self._lead(from_gaussians)
-        cluster_scale = c.cluster_share * lead / mean_lead(from_clusters.T)
-        scale = guard * min(1.0, lead / mean_lead(from_gaussians.T))
-        combined = cluster_scale * from_clusters + scale * from_gaussians
-        total = min(1.0, lead / mean_lead(combined.T))
-        weights = total * (cluster_scale * clusters + scale * gaussians.weights)
-        offsets = total * scale * gaussians.offsets + gaussians.log_sizes
-        return LinearRule((View(weights, normalize=True, centre=self._centre),), offsets)
-
-    def _lead(self, scores: Single) -> float:
-        """Largest mean lead of a part of the rule, from scores, (n_labels, n), of the sample."""
-        c = self._constants
-        nearest = self._blocks.state("nearest")[self._sample]
-        differing = float((scores.argmax(axis=0) != nearest).mean())
-        return max(c.lead, min(c.most_lead, c.agreement_lead / max(differing, _TINY)))
-
-    def _guard(self, fit: float) -> float:
-        """Weight of Gaussians and words, from how well the refined labels fit the anchors."""
-        c = self._constants
-        return float(np.clip((fit - c.guard_low) / (c.guard_high - c.guard_low), 0.0, 1.0))
 
 
 def _add_words(rule: LinearRule, texts: Blocks, log_sizes: Float, factor: float) -> LinearRule:
     assert texts.words is not None
     _, scores = texts.score(rule)
     return replace(rule, words=fit_words(texts.words, scores, texts.known, log_sizes, factor))
-
-
-def _single(values: Float) -> Single:
-    return values.astype(np.float32)
-
-
-def _unit(rows: Single) -> Single:
-    """Rows scaled to length one, in float32; a zero row stays zero."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

@@ -24,16 +24,6 @@ class NoOptions:
 
 
 @dataclass(frozen=True)
-class CalibrationWeights:
-    """Weights of the log odds of three agreements, and a constant, in the expected accuracy."""
-
-    draws: float
-    neighbours: float
-    dimensions: float
-    constant: float
-
-
-@dataclass(frozen=True)
 class Method:
     """A way to refine labels.
 
@@ -47,8 +37,6 @@ class Method:
         A dataclass with its options and their defaults.
     version
         Increased whenever its results change; part of the key of resumable work.
-    calibration
-        Weights of the agreements that the expected accuracy is estimated from.
     uses_words
         Whether it uses word counts.
     """
@@ -57,24 +45,15 @@ class Method:
     distances: tuple[str, ...]
     options: type
     version: int
-    calibration: CalibrationWeights
     uses_words: bool = False
 
 
-# The paper's centroids hardly depend on which documents are drawn, so draws say nothing there.
-_PAPER = CalibrationWeights(draws=0.0, neighbours=0.5, dimensions=0.5, constant=-0.65)
-
 METHODS: dict[str, Method] = {
     "discriminant": Method(
-        fit_discriminant,
-        ("cosine",),
-        DiscriminantOptions,
-        version=4,
-        calibration=CalibrationWeights(0.4, 0.4, 0.4, -0.9),
-        uses_words=True,
+        fit_discriminant, ("cosine",), DiscriminantOptions, version=5, uses_words=True
     ),
-    "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, 1, _PAPER),
-    "none": Method(fit_nearest, tuple(DISTANCES), NoOptions, 1, _PAPER),
+    "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, version=1),
+    "none": Method(fit_nearest, tuple(DISTANCES), NoOptions, version=1),
 }
 DEFAULT = "discriminant"
 

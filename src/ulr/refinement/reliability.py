@@ -1,0 +1,91 @@
+"""Split-half reliability of the anchors: whether they say anything about the documents at all.
+
+Documents are assigned to their nearest anchor twice, in two halves of the dimensions. If the names of
+the labels describe what tells the documents apart, both halves mostly agree; if they do not, as with
+sentiments and an encoder of topics, they agree hardly more often than by chance. The measure is
+Cohen's kappa of the two assignments, averaged over a few random halves. No label is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ulr.refinement.blocks import EXCLUDED, Block, State, Summary
+from ulr.refinement.distances import unit_rows
+from ulr.refinement.products import Float, scores_by_label
+
+_MOST_SPLITS, _SPLIT_LABELS = 4, 64
+_FEWEST_DIMS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Agreements(Summary):
+    """Counts of the documents by their labels in the halves of each split.
+
+    Attributes
+    ----------
+    equal
+        (n_splits,) documents that have the same label in both halves.
+    counts
+        (n_splits, 2, n_labels) documents of each label in each half.
+    """
+
+    equal: Float
+    counts: Float
+
+    @property
+    def kappa(self) -> float:
+        """Mean of Cohen's kappa over the splits; 0 is the agreement of chance, 1 is a perfect one."""
+        n = np.maximum(self.counts[:, 0].sum(axis=1), 1.0)
+        by_chance = (self.counts[:, 0] * self.counts[:, 1]).sum(axis=1) / n**2
+        return float(((self.equal / n - by_chance) / np.maximum(1.0 - by_chance, 1e-9)).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class NearestInHalves:
+    """Finds the nearest anchors of every document in halves of the dimensions.
+
+    Attributes
+    ----------
+    halves
+        (n_splits, 2, n_labels, n_dims) the anchors, projected onto either half of the dimensions, at
+        length one.
+    """
+
+    halves: Float
+
+    @classmethod
+    def of(cls, anchors: Float) -> NearestInHalves | None:
+        """The step for some anchors, (n_labels, n_dims); None with too few dimensions to split."""
+        from scipy.fft import dct, idct
+
+        n_labels, n_dims = anchors.shape
+        if n_dims < _FEWEST_DIMS:
+            return None
+        random = np.random.default_rng(0)
+        splits = []
+        for _ in range(max(1, min(_MOST_SPLITS, _SPLIT_LABELS // n_labels))):
+            # Signs and a cosine transform rotate at random, so that no dimension dominates a half.
+            signs, order = random.choice([-1.0, 1.0], n_dims), random.permutation(n_dims)
+            rotated = dct(anchors * signs, norm="ortho")
+            rotated[:, order[n_dims // 2 :]] = 0.0
+            half = idct(rotated, norm="ortho") * signs
+            splits.append([unit_rows(half), unit_rows(anchors - half)])
+        return cls(np.array(splits))
+
+    def __call__(self, block: Block, state: State) -> tuple[State, Agreements]:
+        """The state as it is, and the summary of one block."""
+        documents, used = block.single, block.known != EXCLUDED
+        n_labels = self.halves.shape[2]
+        labels = [
+            [
+                scores_by_label(half.astype(np.float32), documents).argmax(axis=0)[used]
+                for half in split
+            ]
+            for split in self.halves
+        ]
+        equal = [float(np.count_nonzero(one == other)) for one, other in labels]
+        counts = [[np.bincount(half, minlength=n_labels) for half in split] for split in labels]
+        return state, Agreements(np.array(equal), np.array(counts, dtype=np.float64))

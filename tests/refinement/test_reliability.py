@@ -1,0 +1,83 @@
+"""Split-half reliability of the names, and what the default method does with it."""
+
+import numpy as np
+import pytest
+import reference
+from problems import topics
+from sklearn.metrics import cohen_kappa_score
+
+from ulr.refinement import refine
+from ulr.refinement.blocks import EXCLUDED, Blocks
+from ulr.refinement.distances import unit_rows
+from ulr.refinement.reliability import Agreements, NearestInHalves
+
+
+def kappa(documents, anchors, known=None, **how):
+    lengths = np.linalg.norm(documents, axis=1)
+    with Blocks([documents], known, lengths, **how) as blocks:
+        return blocks.run(NearestInHalves.of(unit_rows(anchors.astype(float)))).kappa
+
+
+def unrelated(anchors):
+    """Names that have nothing to do with the documents."""
+    return np.random.default_rng(5).normal(size=anchors.shape).astype(np.float32)
+
+
+def test_kappa_is_that_of_scikit_learn():
+    random = np.random.default_rng(0)
+    one, other = random.integers(3, size=(2, 200))
+    other[:120] = one[:120]
+    counts = np.array([[np.bincount(labels, minlength=3) for labels in (one, other)]], dtype=float)
+    found = Agreements(np.array([float((one == other).sum())]), counts).kappa
+    assert found == pytest.approx(cohen_kappa_score(one, other))
+
+
+@pytest.mark.parametrize(("n_labels", "n_dims"), [(2, 8), (4, 33), (20, 64), (90, 16)])
+def test_it_is_that_of_rotated_documents(n_labels, n_dims):
+    documents, anchors, _ = topics(2, n=500, n_labels=n_labels, n_dims=n_dims)
+    x, a = (reference.unit(rows.astype(float)) for rows in (documents, anchors))
+    assert kappa(documents, anchors) == pytest.approx(reference.kappa(x, a), abs=0.02)
+
+
+def test_it_is_high_where_names_describe_the_documents_and_zero_where_they_do_not():
+    documents, anchors, _ = topics(1, n=2_000, n_dims=64)
+    assert kappa(documents, anchors) > 0.4
+    assert abs(kappa(documents, unrelated(anchors))) < 0.1
+    assert kappa(documents, documents[:4]) < kappa(documents, anchors)
+
+
+def test_it_depends_neither_on_blocks_nor_on_order_nor_on_length():
+    documents, anchors, _ = topics(3, n=900)
+    whole = kappa(documents, anchors)
+    assert kappa(documents, anchors, block_rows=64, n_jobs=3) == whole
+    assert kappa(documents[::-1].copy(), anchors) == pytest.approx(whole, abs=1e-12)
+    assert kappa(3 * documents, 0.1 * anchors) == pytest.approx(whole, abs=0.01)
+
+
+def test_excluded_documents_do_not_count():
+    documents, anchors, _ = topics(3, n=900)
+    known = np.where(np.arange(900) < 600, -1, EXCLUDED).astype(np.int32)
+    documents[600:] = 0.0
+    expected = kappa(documents[:600], anchors)
+    assert kappa(documents, anchors, known) == pytest.approx(expected)
+
+
+def test_too_few_dimensions_cannot_be_split():
+    assert NearestInHalves.of(np.eye(3, 7)) is None
+    documents, anchors, _ = topics(1, n_dims=5)
+    assert refine(documents, anchors).diagnosis.reliability is None
+
+
+def test_without_reliable_names_the_nearest_labels_stay():
+    documents, anchors, _ = topics(1, n=2_000, n_dims=64)
+    names = unrelated(anchors)
+    assert refine(documents, names).diagnosis.moved == 0
+    assert refine(documents, names, method="ulr").diagnosis.moved > 200
+
+
+def test_documents_of_known_label_replace_unreliable_names():
+    documents, anchors, truth = topics(1, n=2_000, n_dims=64)
+    known = np.where(np.arange(2_000) % 20 == 0, truth, -1)
+    result = refine(documents, unrelated(anchors), known=known)
+    free = known < 0
+    assert (result.predictions == truth)[free].mean() > 0.9
