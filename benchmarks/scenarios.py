@@ -1,8 +1,8 @@
 """Accuracy, calibration and warnings of the refinement methods in many situations.
 
     python benchmarks/scenarios.py --data DIR [--encoder static] [--encoder minilm]
-        [--encoder static+minilm] [--cache VECTORS] [--results FILE.jsonl] [--quick]
-        [--constants NAME=VALUE] [--sensitivity] [--write docs/refinement.md]
+        [--encoder static+minilm] [--further FOLDER] [--cache VECTORS] [--results FILE.jsonl]
+        [--quick] [--constants NAME=VALUE] [--sensitivity] [--write docs/refinement.md]
 
 DIR holds AG News, DBpedia, Yahoo Answers, 20 Newsgroups, Reuters-8, tweet sentiment, and questions
 and titles from Stack Exchange and Reddit, in the layout of `read_corpus`. Each dataset is encoded
@@ -13,6 +13,10 @@ true labels are used to draw documents and to report, never by a method.
 - "KMeans": scikit-learn's KMeans on unit vectors, started at the labels
 - "two-stage": hard clusters anchored at the labels, then Gaussians with one shared covariance
 - "default": the default method on vectors alone; "with words": with word counts, as the classifier
+
+FOLDER holds further datasets that the method was not developed on, one folder each: ``data.jsonl``
+with a text and the number of its label on each line, and ``labels.txt`` with a name, or a name and a
+phrase, on each line. docs/refinement.md says where those come from that were measured.
 
 Results are kept in the file of `--results`, by a digest of the inputs, the versions and the sources
 of the methods and the constants, so that a stopped run continues. `--quick` uses at most 1,000
@@ -31,6 +35,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +65,7 @@ Row = dict[str, Any]
 
 QUICK = 1_000
 NEAREST, PAPER, DEFAULT, WORDS = "nearest label", "paper's", "default", "with words"
-AS_IS, MANY = "as is", "many labels"
+AS_IS, MANY, FURTHER = "as is", "many labels", "further datasets"
 ORIGINAL = ("AG News", "DBpedia", "Yahoo Answers", "20 Newsgroups")
 SIX = (*ORIGINAL, "Reuters-8", "Tweet sentiment")
 UNIONS = (
@@ -85,7 +90,7 @@ france PS3 writing psychology vegan texas toronto iphone women Drugs Guitar sex 
 comicbooks biology aviation Metal Autos Buddhism Cricket running math islam photography travel dogs
 cats philosophy ruby Cooking fashion horror
 """.split()
-PER_SUBREDDIT, STACK_EXCHANGE = 60, 3_000
+PER_SUBREDDIT, STACK_EXCHANGE, FURTHER_DOCUMENTS = 60, 3_000, 3_000
 MORE_PHRASINGS = {
     "Reuters-8": (
         "acq; crude; earn; grain; interest; money-fx; ship; trade",
@@ -314,6 +319,21 @@ def all_scenarios(data: Path, encoder: Encoder, quick: bool) -> Iterator[Scenari
         for draw in draws(5):
             rows = np.random.default_rng(250 + draw).permutation(len(scenario.truth))[:100]
             yield scenario.select(rows, "100 documents over many labels", draw)
+
+
+def further_datasets(folder: Path, encoder: Encoder) -> Iterator[Scenario]:
+    """At most 3,000 documents of each dataset in a folder."""
+    for path in sorted(each for each in folder.iterdir() if each.is_dir()):
+        rows = read_lines(path / "data.jsonl")
+        drawn = np.random.default_rng(5).permutation(len(rows))[:FURTHER_DOCUMENTS]
+        rows = [rows[place] for place in np.sort(drawn)]
+        lines = (path / "labels.txt").read_text(encoding="utf-8").split("\n")
+        pairs = [line.partition(":") for line in lines if line.strip()]
+        phrases = [(phrase or name).strip() for name, _, phrase in pairs]
+        texts = [row["text"] for row in rows]
+        truth = np.array([row["label"] for row in rows], dtype=np.intp)
+        vectors, anchors = encode_texts(encoder, texts), encode_texts(encoder, phrases)
+        yield Scenario(FURTHER, path.name, vectors, anchors, truth, count_words(texts))
 
 
 def renamed(
@@ -605,6 +625,27 @@ def diagnosis_table(rows: list[Row]) -> str:
     return markdown(["", "hits", "misses", "false alarms", "rightly silent"], table)
 
 
+def further_table(rows: list[Row], encoder: str) -> str:
+    """Accuracy, confidence and warnings on the further datasets with one encoder."""
+    shown = [row for row in rows if row["group"] == FURTHER and row["encoder"] == encoder]
+    methods = (NEAREST, PAPER, DEFAULT, WORDS)
+    table = [
+        [
+            f"{row['name'].replace('_', ' ')} ({row['n_labels']})",
+            *(f"{row['accuracy'][method]:.1f}" for method in methods),
+            f"{row['confidence']:.1f}",
+            f"{row['error']:.1f}",
+            "" if row["trusted"] else "not trusted",
+        ]
+        for row in shown
+    ]
+    means = [mean([row["accuracy"][method] for row in shown]) for method in methods]
+    means += [mean([row[name] for row in shown]) for name in ("confidence", "error")]
+    warned = sum(not row["trusted"] for row in shown)
+    table.append([f"**mean ({len(shown)})**", *(f"{each:.1f}" for each in means), str(warned)])
+    return markdown([f"`{encoder}`", *methods, "confidence", "calibration error", ""], table)
+
+
 def order_table(rows: list[Row]) -> str:
     """Documents whose label depends on the order of the documents."""
     ordered = [row for row in rows if row["order"]]
@@ -620,7 +661,10 @@ def order_table(rows: list[Row]) -> str:
 
 def report(draws: list[Row], encoders: list[str], quick: bool) -> str:
     """All tables."""
-    rows = over_draws(draws)
+    every = over_draws(draws)
+    further = [row for row in every if row["group"] == FURTHER]
+    rows = [row for row in every if row["group"] != FURTHER]
+    draws = [row for row in draws if row["group"] != FURTHER]
     limit = f" Quick: at most {QUICK:,} documents and one draw." if quick else ""
     parts = {
         "Datasets": "Accuracy in percent: nearest label / paper's / default on vectors alone / "
@@ -636,6 +680,12 @@ def report(draws: list[Row], encoders: list[str], quick: bool) -> str:
         "Order of the documents": "Documents that get another label when sorted by class or when "
         f"classes are interleaved.\n\n{order_table(rows)}",
     }
+    if further:
+        tables = "\n\n".join(further_table(further, encoder) for encoder in encoders)
+        parts["Further datasets"] = (
+            f"At most {FURTHER_DOCUMENTS:,} documents of each; the number of labels in brackets."
+            f"{limit}\n\n{safety_table(further)}\n\n{tables}\n\n{diagnosis_table(further)}"
+        )
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items())
 
 
@@ -732,6 +782,7 @@ def main() -> None:
     default = os.environ.get("ULR_DATA")
     parser.add_argument("--data", default=default, required=default is None, type=Path)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
+    parser.add_argument("--further", type=Path, help="folder of further datasets")
     parser.add_argument("--cache", help="folder for the vectors")
     parser.add_argument("--results", type=Path, help="JSON Lines file of measurements")
     parser.add_argument("--quick", action="store_true", help="few documents, one draw")
@@ -749,6 +800,8 @@ def main() -> None:
             if options.sensitivity:
                 chosen += reduced(scenarios)
                 continue
+            if options.further:
+                scenarios = chain(scenarios, further_datasets(options.further, encoder))
             for scenario in scenarios:
                 used = scenario.at_most(QUICK) if options.quick else scenario
                 rows.append(results.get(name, used))

@@ -154,3 +154,21 @@ def test_anchor_fit_is_the_contrast_by_hand():
     half = np.arange(60) < 30
     parts = [AnchorFit.of(cosines, labels.astype(np.int32), part) for part in (half, ~half)]
     np.testing.assert_allclose((parts[0] + parts[1]).contrasts(), fit.contrasts(), rtol=1e-9)
+
+
+def test_labels_that_hardly_match_their_names_are_not_trusted():
+    found = refine(*topics(1)[:2]).diagnosis
+    assert found.trusted
+    doubtful = replace(found, fit=0.6)
+    assert not doubtful.trusted
+    assert "other lines than the labels" in doubtful.warnings[0]
+    assert replace(doubtful, refined=False).trusted
+
+
+@pytest.mark.parametrize(("documents", "trusted"), [(10, True), (200, False)])
+def test_overturned_labels_of_few_documents_are_named_and_trusted(documents, trusted):
+    found = refine(*topics(1, n=1_000)[:2]).diagnosis
+    first = replace(found.labels[0], before=documents, after=documents, overturned=True)
+    overturned = replace(found, labels=(first, *found.labels[1:]))
+    assert overturned.trusted == trusted
+    assert "'0' may no longer mean" in overturned.warnings[0]

@@ -22,6 +22,8 @@ from ulr.refinement.products import Float, Labels, Single
 from ulr.refinement.result import OnPass, Problem, Refinement
 from ulr.refinement.rule import Rule
 
+_FEW_BLOCKS = 8
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -154,14 +156,16 @@ def refine_many(
     with _prepare(
         documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
     ) as inputs:
-        # Few documents do not occupy several threads, but several sets of anchors do.
-        at_once = 1 if inputs.blocks.n_threads > 1 else inputs.blocks.n_jobs
-        at_once = at_once if inputs.blocks.in_memory else 1
+        # Few documents hardly occupy several threads, but several sets of anchors do.
+        side_by_side = inputs.blocks.in_memory and inputs.blocks.n_blocks <= _FEW_BLOCKS
+        at_once = inputs.blocks.n_jobs if side_by_side else 1
 
         def refined(anchors: ArrayLike) -> Refinement:
             problem, blocks = inputs.problem(
                 anchors, extra_anchors, settings, max_iter, random_state
             )
+            if at_once > 1:
+                blocks.n_jobs = 1
             with blocks:
                 return _refine(blocks, problem, method, settings, inputs.known)
 

@@ -185,9 +185,9 @@ class Blocks:
             self._pool = None
 
     @property
-    def n_threads(self) -> int:
-        """Number of threads of a pass."""
-        return min(self.n_jobs, len(self._slices))
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self._slices)
 
     @property
     def in_memory(self) -> bool:
@@ -278,7 +278,7 @@ class Blocks:
 
         Sources other than arrays are read by the calling thread, in order and ahead of the work.
         """
-        n_threads = self.n_threads
+        n_threads = min(self.n_jobs, self.n_blocks)
         if n_threads == 1:
             for rows, state in zip(self._slices, self.states, strict=True):
                 yield work(self._load(rows), state)

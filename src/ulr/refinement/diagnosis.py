@@ -20,14 +20,15 @@ from ulr.refinement.reliability import NearestInHalves
 from ulr.refinement.result import Problem, Refinement
 from ulr.refinement.rule import inverse_lengths
 
-_SAMPLE, _RELIABILITY_SAMPLE = 20_000, 4_096
-_LEAST_FIT = 0.85
+_SAMPLE, _RELIABILITY_SAMPLE = 20_000, 2_048
+_LEAST_FIT = 0.7
 _LEAST_RELIABILITY = 0.1
 _LEAST_KEPT = 0.5
 _SIZE_FACTOR = 3.0
 _FEWEST_PER_LABEL = 10
 _FEWEST_FITTED = 20
-_LEAST_EXPECTED = 0.5
+_LEAST_EXPECTED = 0.55
+_LEAST_OVERTURNED = 0.05  # share of the documents
 _MOST_NAMED = 5
 
 
@@ -139,17 +140,23 @@ class Diagnosis:
                 f"names only {self.fit:.0%} as well as before. Compare with --method none, or use "
                 "names that say what the documents are about."
             )
-        overturned = [each.label for each in self.labels if each.overturned]
-        if self.refined and overturned:
-            found.append(
-                f"{_listed(overturned)} may no longer mean what the name says; look at the documents "
-                "of these labels, give them other words, or compare phrasings with 'ulr audit'."
-            )
-        return found
+        return found + self._overturned(few=False)
+
+    def _overturned(self, few: bool) -> list[str]:
+        """The labels that were overturned, if they are those of few documents, or of many."""
+        overturned = [each for each in self.labels if each.overturned and self.refined]
+        concerned = max(sum(each.before for each in overturned), sum(e.after for e in overturned))
+        if not overturned or few != (concerned < _LEAST_OVERTURNED * self.documents):
+            return []
+        return [
+            f"{_listed([each.label for each in overturned])} may no longer mean what the name says; "
+            "look at the documents of these labels, give them other words, or compare phrasings with "
+            "'ulr audit'."
+        ]
 
     def _cautions(self) -> list[str]:
         """What makes the result less certain."""
-        found = []
+        found = self._overturned(few=True)
         expected = self.expected_accuracy
         if expected is not None and expected < _LEAST_EXPECTED:
             found.append(

@@ -71,7 +71,8 @@ class DiscriminantOptions:
         """Most documents that clusters and Gaussians are fitted on; None for all."""
         if self.fit_sample is None:
             return None
-        return min(self.fit_sample, max(_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL * n_labels))
+        most = max(_VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL * n_labels, self.fit_sample // 12)
+        return min(most, self.fit_sample)
 
     def validate(self, n_labels: int) -> None:
         """Refuse options that do not suit the labels."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ulr.refinement.blocks import EXCLUDED, Block, State, Summary
 from ulr.refinement.distances import unit_rows
-from ulr.refinement.products import Float, scores_by_label
+from ulr.refinement.products import Float, scores_by_label, two_best
 
 _MOST_SPLITS, _SPLIT_LABELS = 4, 64
 _FEWEST_DIMS = 8
@@ -77,15 +77,15 @@ class NearestInHalves:
 
     def __call__(self, block: Block, state: State) -> tuple[State, Agreements]:
         """The state as it is, and the summary of one block."""
-        documents, used = block.single, block.known != EXCLUDED
-        n_labels = self.halves.shape[2]
+        n_splits, _, n_labels, n_dims = self.halves.shape
+        used = block.known != EXCLUDED
+        scores = scores_by_label(self.halves.reshape(-1, n_dims).astype(np.float32), block.single)
         labels = [
-            [
-                scores_by_label(half.astype(np.float32), documents).argmax(axis=0)[used]
-                for half in split
-            ]
-            for split in self.halves
+            two_best(half)[0][used] for half in scores.reshape(2 * n_splits, n_labels, len(block))
         ]
-        equal = [float(np.count_nonzero(one == other)) for one, other in labels]
-        counts = [[np.bincount(half, minlength=n_labels) for half in split] for split in labels]
-        return state, Agreements(np.array(equal), np.array(counts, dtype=np.float64))
+        equal = [
+            float(np.count_nonzero(one == other))
+            for one, other in zip(labels[::2], labels[1::2], strict=True)
+        ]
+        counts = np.array([np.bincount(each, minlength=n_labels) for each in labels], dtype=float)
+        return state, Agreements(np.array(equal), counts.reshape(n_splits, 2, n_labels))
