@@ -16,10 +16,7 @@ strange = st.text(
 
 
 def split_by_python(text):
-    text = "▁" + text.replace(" ", " ▁") if text else ""
-    while "▁ ▁" in text:
-        text = text.replace("▁ ▁", "▁▁")
-    return text.replace("\n", " \n ").split(" ")
+    return re.findall(r"\n| +[^ \n]*|[^ \n]+", " " + text.replace("▁", " ") if text else "")
 
 
 def listed(pieces):

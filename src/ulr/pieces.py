@@ -24,7 +24,6 @@ _FEWEST_TEXTS = 512  # of a thread
 _MOST_CHARACTERS = 1 << 22
 _MAX_PIECES = 500_000
 _VALUES_PER_PIECE = 20
-_RUN = f"{SPACE} {SPACE}"
 
 Result = TypeVar("Result")
 Integers = NDArray[np.integer]
@@ -61,12 +60,12 @@ class Pieces:
     Attributes
     ----------
     distinct
-        The distinct pieces. A piece begins with ``▁`` if a space or the beginning of the text comes
-        before it; a run of spaces is one piece, and so is a line end.
+        The distinct pieces: a word with the spaces before it, or a line end. The beginning of a
+        text counts as a space, and so does ``▁``.
     numbers
         (n_pieces,) index into `distinct` of every piece, one text after the other.
     counts
-        (n_texts,) number of pieces of each text; an empty text has one empty piece.
+        (n_texts,) number of pieces of each text; an empty text has none.
     """
 
     distinct: list[str]
@@ -111,44 +110,50 @@ def pieces_of(texts: Sequence[str], rows: slice) -> Pieces:
 
 def split_pieces(texts: Sequence[str]) -> Pieces:
     """Split texts at spaces and line ends; lone surrogates are replaced."""
-    import pyarrow.compute as pc
+    import pyarrow as pa
 
-    marked = pc.replace_substring(_marked(texts), " ", f" {SPACE}")
-    while _contains(marked, _RUN):
-        marked = pc.replace_substring(marked, _RUN, SPACE + SPACE)
-    if _contains(marked, "\n"):
-        marked = pc.replace_substring(marked, "\n", " \n ")
-    lists = pc.split_pattern(marked, " ")
-    counts = np.diff(_integers(lists.offsets))
-    numbered = lists.flatten().dictionary_encode()
+    content, edges = _joined(texts)
+    starts = _piece_starts(content, edges)
+    # Pieces follow each other without a gap, so Arrow reads them where they are.
+    offsets = pa.py_buffer(np.append(starts, len(content)))
+    pieces = pa.LargeStringArray.from_buffers(len(starts), offsets, pa.py_buffer(content))
+    numbered = pieces.dictionary_encode()
+    counts = np.diff(np.searchsorted(starts, edges))
     return Pieces(numbered.dictionary.to_pylist(), _integers(numbered.indices), counts)
+
+
+def _joined(texts: Sequence[str]) -> tuple[bytes, NDArray[np.int64]]:
+    """All texts in UTF-8, a space before each that is not empty, and their edges, (n_texts + 1,)."""
+    try:
+        encoded = [f" {text}".encode() if text else b"" for text in texts]
+    except UnicodeEncodeError:
+        return _joined([replace_surrogates(text) for text in texts])
+    content = b"".join(encoded)
+    if SPACE.encode() in content:  # tokenizers write spaces so
+        return _joined([text.replace(SPACE, " ") for text in texts])
+    edges = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, count=len(encoded)), out=edges[1:])
+    return content, edges
+
+
+def _piece_starts(content: bytes, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where pieces begin: at the first of several spaces, and before and after a line end."""
+    numbers = np.frombuffer(content, np.uint8)
+    is_space = numbers == ord(" ")
+    begins = is_space.copy()
+    begins[1:] &= ~is_space[:-1]
+    begins[edges[:-1][edges[:-1] < edges[-1]]] = True
+    if b"\n" in content:
+        is_line_end = numbers == ord("\n")
+        begins |= is_line_end
+        begins[1:] |= is_line_end[:-1]
+    return np.flatnonzero(begins)
 
 
 def _integers(array: Any) -> NDArray[Any]:
     """Values of an Arrow array without nulls; its own method would import pandas."""
     dtype = np.dtype(f"i{array.type.bit_width // 8}")
     return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
-
-
-def _marked(texts: Sequence[str]) -> Any:
-    """An Arrow array of the texts with ``▁`` before each that is not empty."""
-    import pyarrow as pa
-
-    try:
-        encoded = [f"{SPACE}{text}".encode() if text else b"" for text in texts]
-    except UnicodeEncodeError:
-        return _marked([replace_surrogates(text) for text in texts])
-    # From Python's strings, Arrow would import pandas, which takes longer than a small job.
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, count=len(encoded)), out=offsets[1:])
-    content = pa.py_buffer(b"".join(encoded))
-    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), content)
-
-
-def _contains(texts: Any, part: str) -> bool:
-    """Whether any text of an Arrow array contains a part; the array is no slice of another."""
-    content = texts.buffers()[2]
-    return content is not None and part.encode() in content.to_pybytes()
 
 
 def replace_surrogates(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer, normalizers
 
-from ulr.pieces import PieceMemo, Pieces, split_pieces
+from ulr.pieces import SPACE, PieceMemo, Pieces, split_pieces
 from ulr.pieces import replace_surrogates as replace_surrogates
 
 Tokens = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -104,7 +104,7 @@ class PieceTokenizer:
     def _tokenize(self, pieces: list[str]) -> Tokens:
         """Tokens of pieces, many per call with line ends between them."""
         joined = [
-            "\n".join([*pieces[i : i + _JOINED_PIECES], ""])
+            "\n".join([*pieces[i : i + _JOINED_PIECES], ""]).replace(" ", SPACE)
             for i in range(0, len(pieces), _JOINED_PIECES)
         ]
         encoded = self._pieces.encode_batch_fast(joined, add_special_tokens=False)
