@@ -34,6 +34,8 @@ from ulr.refinement.distances import unit_rows
 from ulr.texts import as_texts, label_notes, language_note
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from ulr.report import Report
 
 _CONFIDENCE_SAMPLE = 20_000
@@ -207,6 +209,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         embeddings: ArrayLike | None = None,
         label_embeddings: ArrayLike | None = None,
+        word_counts: csr_matrix | None = None,
         extra: Sequence[str] | None = None,
         setup: Setup | None = None,
         on_texts: OnTexts | None = None,
@@ -220,6 +223,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         texts, y, embeddings, label_embeddings, extra
             As in `fit`.
+        word_counts
+            Words of the texts, if they were counted before.
         setup
             What `_resolve` returned, if it was called before.
         on_texts
@@ -242,6 +247,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             extra_texts=extra,
             embeddings=embeddings,
             label_embeddings=label_embeddings,
+            word_counts=word_counts,
             on_texts=on_texts,
         )
         settings = self._settings(setup)

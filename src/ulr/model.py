@@ -145,7 +145,9 @@ class Model:
         """Whether the rule has weights of words."""
         return getattr(self.rule, "words", None) is not None
 
-    def predict(self, texts: list[str], vectors: Vectors | None = None) -> Predictions:
+    def predict(
+        self, texts: list[str], vectors: Vectors | None = None, n_threads: int | None = None
+    ) -> Predictions:
         """Classify texts.
 
         Parameters
@@ -154,14 +156,16 @@ class Model:
             The documents.
         vectors
             (n_texts, n_dims) their vectors; they are encoded if not given.
+        n_threads
+            Number of threads; None for those of the model and every available core to encode.
         """
-        if self.uses_words:
-            texts = SplitTexts(texts)
+        n_jobs = n_threads or self.n_jobs
+        texts = SplitTexts(texts, n_threads)
         if vectors is None:
             vectors = encode_texts(self.text_encoder, texts)
         counts = self._word_counter(texts) if self.uses_words else None
-        labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=self.n_jobs)
-        unrefined, _ = score(vectors, self.initial_rule, n_jobs=self.n_jobs)
+        labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=n_jobs)
+        unrefined, _ = score(vectors, self.initial_rule, n_jobs=n_jobs)
         without = (labels < 0) | np.fromiter(map(is_empty, texts), dtype=bool, count=len(texts))
         return self.decide(
             np.where(without, -1, labels), scores, np.where(without, -1, unrefined), vectors

@@ -31,10 +31,11 @@ Ragged = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def map_slices(work: Callable[[slice], Result], texts: Sequence[str]) -> list[Result]:
-    """Results of a function of slices of texts, in order; the cores share the slices."""
-    cores = available_cores() if len(texts) > _FEWEST_TEXTS else 1
-    slices = _in_slices(texts, min(MOST_TEXTS, max(_FEWEST_TEXTS, -(-len(texts) // cores))))
-    n_threads = min(cores, len(slices))
+    """Results of a function of slices of texts, in order; threads share the slices."""
+    most = texts.n_threads if isinstance(texts, SplitTexts) else None
+    most = most or (available_cores() if len(texts) > _FEWEST_TEXTS else 1)
+    slices = _in_slices(texts, min(MOST_TEXTS, max(_FEWEST_TEXTS, -(-len(texts) // most))))
+    n_threads = min(most, len(slices))
     if n_threads < 2:
         return [work(rows) for rows in slices]
     with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as pool:
@@ -80,10 +81,13 @@ class SplitTexts(list[str]):
     ----------
     texts
         The texts; the list must not be changed.
+    n_threads
+        Threads that share the work on them; None for every available core.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], n_threads: int | None = None) -> None:
         super().__init__(texts)
+        self.n_threads = n_threads
         self._pieces: dict[tuple[int, int], Pieces] = {}
 
     @overload  # type: ignore[override]

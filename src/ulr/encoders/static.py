@@ -75,11 +75,14 @@ class StaticEncoder(CopiedByReference):
         Codes of the languages that the vectors were made for; None if that is unknown.
     batch_texts
         Texts to encode per call.
+    shared_by_threads
+        Several threads make these calls.
     """
 
     spec: str | None = None
     languages: tuple[str, ...] | None = None
     batch_texts = MOST_TEXTS
+    shared_by_threads = True
 
     def __init__(
         self,

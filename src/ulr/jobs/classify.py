@@ -160,10 +160,18 @@ def fit_documents(
     listener.stage("Encoding", len(sample.texts) + len(support.examples) + len(support.extra_texts))
     texts = [*sample.texts, *support.examples]
     known = [*[None] * len(sample.texts), *support.labels] if support.labels else None
+    vectors, word_counts = encode_documents(
+        setup.text_encoder,
+        texts,
+        listener.advance,
+        with_words=setup.uses_words,
+        n_jobs=classifier.n_jobs,
+    )
     classifier._fit(
         texts,
         known,
-        embeddings=encode_documents(setup.text_encoder, texts, listener.advance),
+        embeddings=vectors,
+        word_counts=word_counts,
         setup=setup,
         extra=support.extra_texts or None,
         on_texts=listener.advance,
