@@ -25,7 +25,7 @@ from ulr.encoders.tokenization import (
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
 from ulr.files import sha256
-from ulr.pieces import MOST_TEXTS, SplitTexts, map_slices
+from ulr.pieces import MOST_TEXTS, map_slices
 from ulr.refinement.distances import unit_rows
 
 _VECTORS = PackagedFile(
@@ -176,12 +176,10 @@ class StaticEncoder(CopiedByReference):
         def encode(rows: slice) -> None:
             batch = texts[rows]
             cut = np.fromiter(map(len, batch), np.int64, count=len(batch)) > most
-            pieces = None
             if cut.any():
-                batch = [text[:most] for text in batch]
-            elif isinstance(texts, SplitTexts):
-                pieces = texts.pieces(rows)
-            tokens, counts = self._tokenize(batch, pieces)
+                tokens, counts = self._tokenize([text[:most] for text in batch])
+            else:
+                tokens, counts = self._tokenize(texts, rows)
             self._truncated.add(int((cut | (counts > self.max_tokens)).sum()))
             vectors[rows] = self._means(tokens, counts)
 

@@ -15,7 +15,7 @@ from ulr.tables.formats import Source
 from ulr.tables.text_io import open_text
 
 _BATCH_CHARACTERS = 1 << 24
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def parse_json_object(line: str) -> Record:
