@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders import AnyEncoder, Encoder, encode_texts
+from ulr.encoders.batching import batch_texts
+from ulr.encoders.protocol import checked_vectors
 from ulr.labels import LabelSet
 from ulr.pieces import SplitTexts
 from ulr.refinement import Rule, score
@@ -162,7 +164,9 @@ class Model:
         n_jobs = n_threads or self.n_jobs
         texts = SplitTexts(texts, n_threads)
         if vectors is None:
-            vectors = encode_texts(self.text_encoder, texts)
+            is_one_batch = len(texts) <= batch_texts(self.text_encoder)
+            encode = checked_vectors if is_one_batch else encode_texts  # which copies every batch
+            vectors = encode(self.text_encoder, texts)
         counts = self._word_counter(texts) if self.uses_words else None
         labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=n_jobs)
         unrefined, _ = score(vectors, self.initial_rule, n_jobs=n_jobs)

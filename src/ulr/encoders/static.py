@@ -171,9 +171,8 @@ class StaticEncoder(CopiedByReference):
         Large batches are divided among the available cores.
         """
         most = self._tokenize.max_characters(self.max_tokens)
-        vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
 
-        def encode(rows: slice) -> None:
+        def encode(rows: slice) -> NDArray[np.float32]:
             batch = texts[rows]
             cut = np.fromiter(map(len, batch), np.int64, count=len(batch)) > most
             if cut.any():
@@ -181,10 +180,10 @@ class StaticEncoder(CopiedByReference):
             else:
                 tokens, counts = self._tokenize(texts, rows)
             self._truncated.add(int((cut | (counts > self.max_tokens)).sum()))
-            vectors[rows] = self._means(tokens, counts)
+            return self._means(tokens, counts)
 
-        map_slices(encode, texts)
-        return vectors
+        parts = map_slices(encode, texts) or [np.empty((0, self.n_dims), dtype=np.float32)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _means(self, tokens: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
         """Mean token vector of each text, from the flat array of the tokens of all texts."""
