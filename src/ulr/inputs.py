@@ -27,7 +27,7 @@ from ulr.labels import extra_labels as as_extra_labels
 from ulr.phrasings import Phrasings, as_phrasings
 from ulr.refinement import EXCLUDED, METHODS, UNKNOWN, choose_method
 from ulr.refinement.distances import unit_rows
-from ulr.texts import is_empty, is_missing
+from ulr.texts import empty_texts, is_empty, is_missing
 from ulr.word_counts import count_words
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def encode_inputs(
     else:
         documents = given_vectors("embeddings", embeddings, len(texts))
     codes = np.full(len(texts), UNKNOWN, dtype=np.int32) if known is None else known.copy()
-    empty = np.fromiter(map(is_empty, texts), dtype=bool, count=len(texts))
+    empty = empty_texts(texts)
     if empty.all():
         raise TextError("all texts are empty; at least one with words is needed.")
     codes[empty & (codes < 0)] = EXCLUDED

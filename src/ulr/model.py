@@ -16,7 +16,7 @@ from ulr.labels import LabelSet
 from ulr.pieces import SplitTexts
 from ulr.refinement import Rule, score
 from ulr.refinement.distances import unit_rows
-from ulr.texts import is_empty
+from ulr.texts import empty_texts
 from ulr.word_counts import WordCounter
 
 _CHUNK_ROWS = 4096
@@ -170,7 +170,7 @@ class Model:
         counts = self._word_counter(texts) if self.uses_words else None
         labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=n_jobs)
         unrefined, _ = score(vectors, self.initial_rule, n_jobs=n_jobs)
-        without = (labels < 0) | np.fromiter(map(is_empty, texts), dtype=bool, count=len(texts))
+        without = (labels < 0) | empty_texts(texts)
         return self.decide(
             np.where(without, -1, labels), scores, np.where(without, -1, unrefined), vectors
         )

@@ -7,7 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from operator import not_
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ulr.errors import TextError
 from ulr.labels import LabelSet, shown
@@ -88,6 +92,11 @@ def is_missing(value: Any) -> bool:
 def is_empty(text: str) -> bool:
     """Whether a text has nothing but blanks."""
     return not text.strip()
+
+
+def empty_texts(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """(n_texts,) whether each text has nothing but blanks."""
+    return np.fromiter(map(not_, map(str.strip, texts)), dtype=bool, count=len(texts))
 
 
 def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = None) -> list[str]:

@@ -20,7 +20,7 @@ from ulr.jobs.reports import LabelCounts, ShownDocument
 from ulr.model import Model, Predictions
 from ulr.refinement.blocks import run_ahead
 from ulr.tables import Batch, Table
-from ulr.texts import is_empty
+from ulr.texts import empty_texts
 
 _SHOWN = 5
 _EXCERPT = 160
@@ -80,7 +80,7 @@ def read_documents(
     keys: dict[str, None] = {}
     for batch, texts in read_ahead(_with_texts(table, columns)):
         keys.update(dict.fromkeys(chain.from_iterable(batch.records or ())))
-        n_empty += sum(map(is_empty, texts))
+        n_empty += int(empty_texts(texts).sum())
         if most != 0:
             sample.add(range(n_rows, n_rows + len(texts)), texts)
         n_rows += len(texts)
