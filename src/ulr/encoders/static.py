@@ -76,7 +76,7 @@ class StaticEncoder(CopiedByReference):
     batch_texts
         Texts to encode per call.
     shared_by_threads
-        Several threads make these calls.
+        Several threads may make these calls at the same time.
     """
 
     spec: str | None = None
