@@ -1,7 +1,7 @@
 """Texts split at spaces and line ends, and integers that are computed once per distinct piece.
 
-Tokens and words never cross such a piece, so both are looked up piece by piece. Splitting and
-numbering are done by Arrow, which releases Python's global lock.
+Tokens and words never cross such a piece, so both are looked up piece by piece. NumPy finds the
+pieces and Arrow the distinct ones, without Python's global lock.
 """
 
 from __future__ import annotations
