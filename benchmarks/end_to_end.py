@@ -148,13 +148,13 @@ class Stages:
 
 def run_ours(source: str, target: str, labels: Sequence[str], _: object) -> dict[str, float]:
     """Label a file; CPU seconds of each stage."""
-    from ulr.classifier import DatalessClassifier
+    from ulr.fitting import TextClassifier
     from ulr.jobs import Output, classify_file
     from ulr.tables import open_table
 
     stages = Stages()
     with open_table(source) as table:
-        classify_file(table, ["text"], DatalessClassifier(labels), Output(target), stages)
+        classify_file(table, ["text"], TextClassifier(labels), Output(target), stages)
     stages.stage("", None)
     return stages.seconds
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ulr.pieces import PieceMemo, SplitTexts, map_slices, pieces_of, split_pieces
+from ulr.pieces import PieceIntegers, SplitTexts, Vocabulary, map_slices, pieces_of, split_pieces
 from ulr.word_counts import N_COLUMNS, WordCounter, count_words
 
 strange = st.text(
@@ -16,25 +16,22 @@ strange = st.text(
 
 
 def split_by_python(text):
-    text = "▁" + text.replace(" ", " ▁") if text else ""
-    while "▁ ▁" in text:
-        text = text.replace("▁ ▁", "▁▁")
-    return text.replace("\n", " \n ").split(" ")
+    return re.findall(r"\n| +[^ \n]*|[^ \n]+", " " + text.replace("▁", " ") if text else "")
 
 
 def listed(pieces):
     """The pieces of each text."""
     ends = np.cumsum(pieces.counts)
-    found = [pieces.distinct[number] for number in pieces.numbers]
+    found = [pieces.vocabulary.pieces[number] for number in pieces.distinct[pieces.places]]
     return [found[end - count : end] for end, count in zip(ends, pieces.counts, strict=True)]
 
 
 @given(st.lists(strange, max_size=6))
 @settings(deadline=None, max_examples=200)
 def test_texts_are_split_at_spaces_and_line_ends(texts):
-    pieces = split_pieces(texts)
+    pieces = split_pieces(texts, Vocabulary())
     assert listed(pieces) == [split_by_python(text) for text in texts]
-    assert len(set(pieces.distinct)) == len(pieces.distinct)
+    assert len(set(pieces.vocabulary.pieces)) == len(pieces.vocabulary.pieces)
 
 
 @given(st.lists(strange, max_size=6))
@@ -54,17 +51,22 @@ def lengths_of(pieces):
     return np.repeat(lengths, lengths).astype(np.int32), lengths
 
 
-def test_integers_stay_the_same_while_the_memo_grows_and_is_emptied():
-    memo = PieceMemo(lengths_of, line_end=[7, 7], max_pieces=300)
+def test_integers_stay_the_same_while_the_vocabulary_grows_and_is_emptied():
+    integers, vocabulary = PieceIntegers(lengths_of, line_end=[7, 7]), Vocabulary(300)
+    vocabularies = {vocabulary}
     for start in range(0, 5000, 50):
         texts = [f"{'x' * (i % 9)} {i}\n" for i in range(start, start + 50)]
-        values, counts = memo(split_pieces(texts))
+        vocabulary = vocabulary.renewed()
+        vocabularies.add(vocabulary)
+        values, counts = integers(split_pieces(texts, vocabulary))
         ends = np.cumsum(counts)
         for text, end, count in zip(texts, ends, counts, strict=True):
             expected = []
             for piece in split_by_python(text):
                 expected += [7, 7] if piece == "\n" else [len(piece)] * len(piece)
             assert values[end - count : end].tolist() == expected
+    assert len(vocabularies) > 10
+    assert max(len(each.pieces) for each in vocabularies) < 500
 
 
 def test_split_texts_are_a_list_that_is_split_once():
@@ -74,8 +76,9 @@ def test_split_texts_are_a_list_that_is_split_once():
     assert texts[:16] is texts
     assert type(texts[first]) is list
     assert texts[-1] == ""
-    assert texts.pieces(whole) is texts.pieces(whole)
-    assert listed(pieces_of(texts, first)) == listed(pieces_of(list(texts), first))
+    ours, other = Vocabulary(), Vocabulary()
+    assert texts.pieces(whole, ours) is texts.pieces(whole, other)
+    assert listed(pieces_of(texts, first, ours)) == listed(pieces_of(list(texts), first, other))
 
 
 def test_slices_cover_the_texts_in_order_and_are_bounded():

@@ -27,7 +27,7 @@ from ulr.labels import extra_labels as as_extra_labels
 from ulr.phrasings import Phrasings, as_phrasings
 from ulr.refinement import EXCLUDED, METHODS, UNKNOWN, choose_method
 from ulr.refinement.distances import unit_rows
-from ulr.texts import is_empty, is_missing
+from ulr.texts import empty_texts, is_empty, is_missing
 from ulr.word_counts import count_words
 
 if TYPE_CHECKING:
@@ -195,6 +195,7 @@ def encode_inputs(
     extra_texts: Sequence[str] | None = None,
     embeddings: ArrayLike | None = None,
     label_embeddings: ArrayLike | None = None,
+    word_counts: csr_matrix | None = None,
     on_texts: OnTexts | None = None,
 ) -> Inputs:
     """Encode labels and texts.
@@ -211,6 +212,8 @@ def encode_inputs(
         Further texts to refine on.
     embeddings, label_embeddings
         Vectors of the texts and of the labels, in their order; encoded where not given.
+    word_counts
+        Words of the texts, as of `count_words`; counted where not given.
     on_texts
         Called with the number of texts of every encoded batch.
     """
@@ -234,7 +237,7 @@ def encode_inputs(
     else:
         documents = given_vectors("embeddings", embeddings, len(texts))
     codes = np.full(len(texts), UNKNOWN, dtype=np.int32) if known is None else known.copy()
-    empty = np.fromiter(map(is_empty, texts), dtype=bool, count=len(texts))
+    empty = empty_texts(texts)
     if empty.all():
         raise TextError("all texts are empty; at least one with words is needed.")
     codes[empty & (codes < 0)] = EXCLUDED
@@ -242,8 +245,11 @@ def encode_inputs(
         kept = [text for text in extra_texts if not is_empty(text)]
         if kept:
             extra_documents = encode_texts(setup.text_encoder, kept, on_texts)
-    counts = count_words(texts) if setup.uses_words else None
-    return Inputs(documents, codes, anchors, anchor_sets, extra_documents, extra_anchors, counts)
+    if word_counts is None and setup.uses_words:
+        word_counts = count_words(texts)
+    return Inputs(
+        documents, codes, anchors, anchor_sets, extra_documents, extra_anchors, word_counts
+    )
 
 
 def given_vectors(name: str, given: ArrayLike, n_rows: int) -> Vectors:

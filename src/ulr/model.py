@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders import AnyEncoder, Encoder, encode_texts
+from ulr.encoders.batching import batch_texts
+from ulr.encoders.protocol import checked_vectors
 from ulr.labels import LabelSet
 from ulr.pieces import SplitTexts
 from ulr.refinement import Rule, score
 from ulr.refinement.distances import unit_rows
-from ulr.texts import is_empty
+from ulr.texts import empty_texts
 from ulr.word_counts import WordCounter
 
 _CHUNK_ROWS = 4096
@@ -145,7 +147,9 @@ class Model:
         """Whether the rule has weights of words."""
         return getattr(self.rule, "words", None) is not None
 
-    def predict(self, texts: list[str], vectors: Vectors | None = None) -> Predictions:
+    def predict(
+        self, texts: list[str], vectors: Vectors | None = None, n_threads: int | None = None
+    ) -> Predictions:
         """Classify texts.
 
         Parameters
@@ -154,15 +158,19 @@ class Model:
             The documents.
         vectors
             (n_texts, n_dims) their vectors; they are encoded if not given.
+        n_threads
+            Number of threads; None for those of the model and every available core to encode.
         """
-        if self.uses_words:
-            texts = SplitTexts(texts)
+        n_jobs = n_threads or self.n_jobs
+        texts = SplitTexts(texts, n_threads)
         if vectors is None:
-            vectors = encode_texts(self.text_encoder, texts)
+            is_one_batch = len(texts) <= batch_texts(self.text_encoder)
+            encode = checked_vectors if is_one_batch else encode_texts  # which copies every batch
+            vectors = encode(self.text_encoder, texts)
         counts = self._word_counter(texts) if self.uses_words else None
-        labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=self.n_jobs)
-        unrefined, _ = score(vectors, self.initial_rule, n_jobs=self.n_jobs)
-        without = (labels < 0) | np.fromiter(map(is_empty, texts), dtype=bool, count=len(texts))
+        labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=n_jobs)
+        unrefined, _ = score(vectors, self.initial_rule, n_jobs=n_jobs)
+        without = (labels < 0) | empty_texts(texts)
         return self.decide(
             np.where(without, -1, labels), scores, np.where(without, -1, unrefined), vectors
         )

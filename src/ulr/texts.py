@@ -7,7 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from operator import not_
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ulr.errors import TextError
 from ulr.labels import LabelSet, shown
@@ -90,13 +94,17 @@ def is_empty(text: str) -> bool:
     return not text.strip()
 
 
+def empty_texts(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """(n_texts,) whether each text has nothing but blanks."""
+    return np.fromiter(map(not_, map(str.strip, texts)), dtype=bool, count=len(texts))
+
+
 def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = None) -> list[str]:
     """Warnings about names and phrases: typing errors, and names that differ only in case.
 
     A word of a phrase is taken for a typing error if no text has it, the encoder does not know it
     as a whole word, and some text has a word that differs from it in one or two letters.
     """
-    knows_word = getattr(encoder, "knows_word", None)
     notes = []
     by_case: dict[str, list[str]] = {}
     for name in label_set.names:
@@ -105,27 +113,42 @@ def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = Non
         if len(names) > 1:
             shown = ", ".join(map(repr, names))
             notes.append(f"The labels {shown} differ only in upper and lower case.")
+    unknown = _unknown_words(label_set, encoder)
+    if not unknown:
+        return notes
     frequency = Counter(
         word for text in _sample(texts, 20_000) for word in set(_words(text[:_CHARACTERS].lower()))
     )
     common = [word for word, count in frequency.items() if count > 1 and len(word) > 3]
-    for label in label_set:
-        for phrase in label.phrases:
-            for word in _words(phrase.lower()):
-                if len(word) < 4 or word in frequency or knows_word is None or knows_word(word):
-                    continue
-                similar = [
-                    each
-                    for each in common
-                    if abs(len(each) - len(word)) <= 2 and not _same_stem(word, each)
-                ]
-                close = get_close_matches(word, similar, n=1, cutoff=0.8)
-                if close:
-                    notes.append(
-                        f"No document has the word {word!r} of the label {label.name!r}; did you "
-                        f"mean {close[0]!r}?"
-                    )
+    for word, name in unknown:
+        if word in frequency:
+            continue
+        similar = [
+            each
+            for each in common
+            if abs(len(each) - len(word)) <= 2 and not _same_stem(word, each)
+        ]
+        close = get_close_matches(word, similar, n=1, cutoff=0.8)
+        if close:
+            notes.append(
+                f"No document has the word {word!r} of the label {name!r}; did you mean "
+                f"{close[0]!r}?"
+            )
     return notes
+
+
+def _unknown_words(label_set: LabelSet, encoder: object) -> list[tuple[str, str]]:
+    """Words of phrases that the encoder does not know as a whole, and the names of their labels."""
+    knows_word = getattr(encoder, "knows_word", None)
+    if knows_word is None:
+        return []
+    return [
+        (word, label.name)
+        for label in label_set
+        for phrase in label.phrases
+        for word in _words(phrase.lower())
+        if len(word) > 3 and not knows_word(word)
+    ]
 
 
 def _sample(texts: Sequence[str], most: int) -> Sequence[str]:

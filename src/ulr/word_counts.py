@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ulr.pieces import PieceMemo, Ragged, map_slices, pieces_of
+from ulr.pieces import PieceIntegers, Ragged, Vocabulary, map_slices, pieces_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -26,13 +26,14 @@ class WordCounter:
     """Counts words; the words of each piece of text are found once. Threads may share it."""
 
     def __init__(self) -> None:
-        self._memo = PieceMemo(_columns)
+        self._words, self._vocabulary = PieceIntegers(_columns), Vocabulary()
 
     def __call__(self, texts: Sequence[str]) -> csr_matrix:
         """See `count_words`."""
         from scipy.sparse import csr_matrix
 
-        found = map_slices(lambda rows: self._memo(pieces_of(texts, rows)), texts)
+        vocabulary = self._vocabulary = self._vocabulary.renewed()
+        found = map_slices(lambda rows: self._words(pieces_of(texts, rows, vocabulary)), texts)
         columns = np.concatenate([np.empty(0, np.int32), *(each for each, _ in found)])
         starts = np.append(
             0, np.cumsum(np.concatenate([np.zeros(0, np.int64), *(each for _, each in found)]))

@@ -7,7 +7,7 @@ import pytest
 from partitioned import content, run_job, run_single, write_partitions
 
 from ulr.distributed.executors import SerialExecutor
-from ulr.jobs.documents import HashSample, text_hash
+from ulr.jobs.documents import HashSample, text_hashes
 
 MOST = 300
 
@@ -29,7 +29,9 @@ def draw(texts, size):
 
 def smallest_hashed(count):
     """The texts among many that have the smallest hashes, and so are in every sample."""
-    return sorted((f"snow {i}" for i in range(100_000)), key=lambda t: text_hash(t, b"0"))[:count]
+    return sorted((f"snow {i}" for i in range(100_000)), key=lambda t: text_hashes([t], b"0")[0])[
+        :count
+    ]
 
 
 def test_a_frequent_text_is_at_most_a_hundredth_of_the_sample():

@@ -13,8 +13,8 @@ from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.summaries import print_summary
 
 if TYPE_CHECKING:
-    from ulr.classifier import DatalessClassifier
     from ulr.distributed.job import PartitionsReport
+    from ulr.fitting import TextClassifier
 
 _STOPPED = "finished files are kept, and the same command goes on with the others"
 
@@ -74,7 +74,7 @@ def classify_on_cluster(chosen: dict[str, Any]) -> None:
 def _write_results(
     chosen: dict[str, Any],
     files: list[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     report: PartitionsReport,
     progress: ProgressBar,
 ) -> None:
@@ -82,15 +82,15 @@ def _write_results(
 
     A classifier that was fitted by an earlier run is loaded.
     """
-    from ulr.classifier import DatalessClassifier
     from ulr.distributed.storage import storage_of
+    from ulr.fitting import TextClassifier
     from ulr.report import report_sample
 
     if chosen["save_model"] is None and chosen["report"] is None:
         return
     if not hasattr(classifier, "model_"):
         with storage_of(report.model).local_folder(report.model) as folder:
-            classifier = DatalessClassifier.load(folder, encoder=classifier.encoder)
+            classifier = TextClassifier.load(folder, encoder=classifier.encoder)
     if chosen["save_model"] is not None:
         classifier.save(chosen["save_model"], overwrite=chosen["force"])
     if chosen["report"] is not None and report.job is not None:

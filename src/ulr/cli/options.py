@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ulr.classifier import DatalessClassifier
+    from ulr.fitting import TextClassifier
     from ulr.jobs import Support
     from ulr.labels import LabelSet
     from ulr.tables import Table, TableFormat
@@ -324,7 +324,7 @@ class OpenInputs:
 
     table: Table
     columns: list[str]
-    classifier: DatalessClassifier
+    classifier: TextClassifier
     support: Support
 
 
@@ -383,11 +383,11 @@ _SAME_NAME = (
 
 def _classifier(
     chosen: dict[str, Any], on_progress: Callable[[int, int | None], None]
-) -> DatalessClassifier:
+) -> TextClassifier:
     """A classifier with the options."""
-    from ulr.classifier import DatalessClassifier
     from ulr.encoders import load_encoder
     from ulr.errors import LabelError
+    from ulr.fitting import TextClassifier
     from ulr.phrasings import phrasings_from_argument
 
     phrasings, expand = phrasings_from_argument(chosen["phrasings"]), chosen["expand"]
@@ -397,7 +397,7 @@ def _classifier(
             "one of them out."
         )
     _note_unused(chosen)
-    return DatalessClassifier(
+    return TextClassifier(
         label_set(chosen["labels"], expand),
         encoder=load_encoder(chosen["encoder"], on_progress),
         prior=proportions(chosen["prior"]),

@@ -12,13 +12,13 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ulr import __version__
-from ulr.classifier import DatalessClassifier
 from ulr.distributed.executors import Executor
 from ulr.distributed.partitions import (
     Labelled,
@@ -34,6 +34,7 @@ from ulr.distributed.storage import storage_of
 from ulr.distributed.worker import Environment, folder_hash, python_version
 from ulr.encoders import fingerprint
 from ulr.errors import ClusterError, TableError
+from ulr.fitting import TextClassifier
 from ulr.inputs import Setup
 from ulr.jobs.classify import ADDED_COLUMNS
 from ulr.jobs.documents import Tally
@@ -50,6 +51,9 @@ from ulr.tables import (
     format_of_name,
     open_source,
 )
+
+# Arguments of a classifier that change no label, or are hashed in another form.
+_HASHED_OTHERWISE = {"labels", "encoder", "phrasings", "extra_labels", "n_jobs", "cache"}
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ def classify_partitions(
     files: Sequence[str],
     table: Table,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     output: PartitionedOutput,
     executor: Executor,
     listener: Listener | None = None,
@@ -223,7 +227,7 @@ def classify_partitions(
 def _task(
     first: Source,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     setup: Setup,
     output: PartitionedOutput,
     executor: Executor,
@@ -254,13 +258,10 @@ def _task(
     )
 
 
-def _settings_hash(
-    classifier: DatalessClassifier, setup: Setup, support: Support, task: Task
-) -> str:
+def _settings_hash(classifier: TextClassifier, setup: Setup, support: Support, task: Task) -> str:
     """Hash of all that the labels depend on next to the files."""
-    parameters = classifier.get_params(deep=False)
-    for name in ("labels", "encoder", "phrasings", "extra_labels", "n_jobs", "cache"):
-        del parameters[name]
+    names = sorted({*signature(TextClassifier).parameters} - _HASHED_OTHERWISE)
+    parameters = {name: getattr(classifier, name) for name in names}
     content = [
         parameters,
         [[label.name, label.phrases] for label in setup.labels],

@@ -28,7 +28,7 @@ from ulr.jobs.progress import Silent
 from ulr.model import Model
 from ulr.tables import TEXT_FORMATS, Source, Table, TableFormat, format_of_name, open_source
 from ulr.tables.formats import common_columns
-from ulr.texts import is_empty
+from ulr.texts import empty_texts
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def sample_partition(item: SampleItem, task: Task) -> Candidates:
             table = Table((source,), source.columns)
             for batch in table.batches() if source.columns else ():
                 texts = table.texts(batch, task.columns)
-                n_empty += sum(map(is_empty, texts))
+                n_empty += int(empty_texts(texts).sum())
                 sample.add(range(n_rows, n_rows + len(texts)), texts)
                 n_rows += len(texts)
     except ClusterError:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ulr.classifier import DatalessClassifier
 from ulr.distributed.executors import Executor
 from ulr.distributed.partitions import Candidates, Partition, SampleItem, Task, sample_partition
 from ulr.distributed.records import JobFolder
 from ulr.distributed.storage import total_size
 from ulr.distributed.worker import folder_hash
 from ulr.errors import TableError
+from ulr.fitting import TextClassifier
 from ulr.inputs import Setup
 from ulr.jobs.classify import fit_documents
 from ulr.jobs.documents import LARGEST_HASH, HashSample, Sample, Tally
@@ -141,7 +141,7 @@ def fit_partitions(
     partitions: list[Partition],
     sample: Sample,
     task: Task,
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     setup: Setup,
     support: Support,
     listener: Listener,
@@ -176,7 +176,7 @@ def _shown(sample: Sample, random_state: int) -> dict[str, Any]:
     return {"rows": list(positions), "texts": found.texts}
 
 
-def _rare_labels(classifier: DatalessClassifier, sample: Sample) -> Iterator[str]:
+def _rare_labels(classifier: TextClassifier, sample: Sample) -> Iterator[str]:
     """Warnings about labels with few documents in the sample."""
     nearest = classifier._fitted.unrefined[: len(sample.texts)]
     counts = np.bincount(nearest[nearest >= 0], minlength=classifier.model_.n_labels)

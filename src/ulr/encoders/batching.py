@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding
 
+from ulr.cores import available_cores
 from ulr.encoders.protocol import Encoder, OnTexts, checked_vectors
 from ulr.errors import EncoderError
 
 _BATCH_TEXTS = 2048
+_MOST_THREADS = 4  # reading and writing do not keep up with more
 
 
 def encode_texts(
@@ -68,6 +70,13 @@ def encode_batches(
 def batch_texts(encoder: object) -> int:
     """Number of texts that an encoder is given per call."""
     return int(getattr(encoder, "batch_texts", _BATCH_TEXTS))
+
+
+def batch_threads(encoder: object, n_jobs: int | None = None) -> int:
+    """Number of threads that give an encoder batches at the same time."""
+    if not getattr(encoder, "shared_by_threads", False):
+        return 1
+    return min(n_jobs or available_cores(), _MOST_THREADS)
 
 
 def batches_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[NDArray[np.intp]]:

@@ -23,6 +23,7 @@ class Encoder(Protocol):
     - ``fingerprint`` (str): identifies the weights and settings; required by the vector cache
     - ``spec`` (str): the name from which `load_encoder` makes the same encoder
     - ``batch_texts`` (int): texts per call of `encode`
+    - ``shared_by_threads`` (bool): whether several threads may call `encode` at the same time
     - ``truncated`` (int): texts that were truncated so far
     - ``languages`` (tuple of codes such as ``"en"``): languages that the encoder was made for
     - ``knows_word`` (callable from str to bool): whether a word is in the vocabulary as a whole

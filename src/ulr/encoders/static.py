@@ -25,7 +25,7 @@ from ulr.encoders.tokenization import (
 from ulr.encoders.weights import PackagedFile, find_folder
 from ulr.errors import EncoderError
 from ulr.files import sha256
-from ulr.pieces import MOST_TEXTS, SplitTexts, map_slices
+from ulr.pieces import MOST_TEXTS, map_slices
 from ulr.refinement.distances import unit_rows
 
 _VECTORS = PackagedFile(
@@ -75,11 +75,14 @@ class StaticEncoder(CopiedByReference):
         Codes of the languages that the vectors were made for; None if that is unknown.
     batch_texts
         Texts to encode per call.
+    shared_by_threads
+        Several threads may make these calls at the same time.
     """
 
     spec: str | None = None
     languages: tuple[str, ...] | None = None
     batch_texts = MOST_TEXTS
+    shared_by_threads = True
 
     def __init__(
         self,
@@ -168,22 +171,19 @@ class StaticEncoder(CopiedByReference):
         Large batches are divided among the available cores.
         """
         most = self._tokenize.max_characters(self.max_tokens)
-        vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
 
-        def encode(rows: slice) -> None:
+        def encode(rows: slice) -> NDArray[np.float32]:
             batch = texts[rows]
             cut = np.fromiter(map(len, batch), np.int64, count=len(batch)) > most
-            pieces = None
             if cut.any():
-                batch = [text[:most] for text in batch]
-            elif isinstance(texts, SplitTexts):
-                pieces = texts.pieces(rows)
-            tokens, counts = self._tokenize(batch, pieces)
+                tokens, counts = self._tokenize([text[:most] for text in batch])
+            else:
+                tokens, counts = self._tokenize(texts, rows)
             self._truncated.add(int((cut | (counts > self.max_tokens)).sum()))
-            vectors[rows] = self._means(tokens, counts)
+            return self._means(tokens, counts)
 
-        map_slices(encode, texts)
-        return vectors
+        parts = map_slices(encode, texts) or [np.empty((0, self.n_dims), dtype=np.float32)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _means(self, tokens: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
         """Mean token vector of each text, from the flat array of the tokens of all texts."""

@@ -14,24 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer, normalizers
 
-from ulr.pieces import PieceMemo, Pieces, split_pieces
+from ulr.pieces import MAX_PIECES, SPACE, PieceIntegers, Vocabulary, pieces_of
 from ulr.pieces import replace_surrogates as replace_surrogates
 
 Tokens = tuple[NDArray[np.int32], NDArray[np.int64]]
 
+ALL = slice(None)
 _JOINED_PIECES = 512
-_MAX_PIECES = 500_000
 _CHARACTERS_PER_TOKEN = 1000
 
 
 class TextTokenizer(Protocol):
     """Tokenizes many texts at once."""
 
-    def __call__(self, texts: list[str], pieces: Pieces | None = None, /) -> Tokens:
-        """Token ids of all texts, (n_tokens,), and their number per text, (n_texts,).
-
-        The pieces of the texts can be given, so that they are not split again.
-        """
+    def __call__(self, texts: list[str], rows: slice = ALL, /) -> Tokens:
+        """Token ids of some texts, (n_tokens,), and their number per text, (n_texts,)."""
         ...
 
     def max_characters(self, max_tokens: int) -> int:
@@ -47,8 +44,9 @@ class WholeTextTokenizer:
         tokenizer.no_padding()
         self._tokenizer = tokenizer
 
-    def __call__(self, texts: list[str], pieces: Pieces | None = None, /) -> Tokens:
-        """Token ids of all texts, and their number per text."""
+    def __call__(self, texts: list[str], rows: slice = ALL, /) -> Tokens:
+        """Token ids of some texts, and their number per text."""
+        texts = texts[rows]
         try:
             encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # a lone surrogate
@@ -75,23 +73,26 @@ class PieceTokenizer:
     tokenizer
         Such a tokenizer.
     max_pieces
-        Most pieces in the memo; with more, it is emptied.
+        Most pieces to remember; with more, all are forgotten.
     """
 
-    def __init__(self, tokenizer: Tokenizer, max_pieces: int = _MAX_PIECES) -> None:
+    def __init__(self, tokenizer: Tokenizer, max_pieces: int = MAX_PIECES) -> None:
         self._special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
         self._longest_token = max(map(len, tokenizer.get_vocab()))
         self._whole = WholeTextTokenizer(tokenizer)
         self._pieces = copy.deepcopy(tokenizer)
         self._pieces.normalizer = normalizers.Sequence([])
         self._line_end = self._pieces.encode("\n", add_special_tokens=False).ids
-        self._memo = PieceMemo(self._tokenize, self._line_end, max_pieces)
+        self._tokens = PieceIntegers(self._tokenize, self._line_end)
+        self._vocabulary = Vocabulary(max_pieces)
 
-    def __call__(self, texts: list[str], pieces: Pieces | None = None, /) -> Tokens:
-        """Token ids of all texts, and their number per text."""
-        if any("<" in text and any(each in text for each in self._special) for text in texts):
-            return self._whole(texts)
-        return self._memo(pieces or split_pieces(texts))
+    def __call__(self, texts: list[str], rows: slice = ALL, /) -> Tokens:
+        """Token ids of some texts, and their number per text."""
+        some = texts[rows]
+        if any("<" in text and any(each in text for each in self._special) for text in some):
+            return self._whole(some)
+        vocabulary = self._vocabulary = self._vocabulary.renewed()
+        return self._tokens(pieces_of(texts, rows, vocabulary))
 
     def max_characters(self, max_tokens: int) -> int:
         """Characters of a text that are enough for its first `max_tokens` tokens.
@@ -104,7 +105,7 @@ class PieceTokenizer:
     def _tokenize(self, pieces: list[str]) -> Tokens:
         """Tokens of pieces, many per call with line ends between them."""
         joined = [
-            "\n".join([*pieces[i : i + _JOINED_PIECES], ""])
+            "\n".join([*pieces[i : i + _JOINED_PIECES], ""]).replace(" ", SPACE)
             for i in range(0, len(pieces), _JOINED_PIECES)
         ]
         encoded = self._pieces.encode_batch_fast(joined, add_special_tokens=False)

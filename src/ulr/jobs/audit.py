@@ -21,9 +21,9 @@ from ulr.audit import (
     draw_audit,
     run_sweep,
 )
-from ulr.classifier import DatalessClassifier
 from ulr.errors import InputError
 from ulr.files import refuse_existing, user_cache
+from ulr.fitting import TextClassifier
 from ulr.inputs import Inputs, encode_inputs, known_labels
 from ulr.jobs.documents import excerpt, read_documents
 from ulr.jobs.evaluate import TrueLabels
@@ -116,7 +116,7 @@ class AuditOutput:
 def audit_file(
     table: Table,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     listener: Listener | None = None,
     support: Support | None = None,
     truth_column: str | None = None,

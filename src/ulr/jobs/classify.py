@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ulr.classifier import DatalessClassifier
+from ulr.fitting import TextClassifier
 from ulr.inputs import Setup
 from ulr.jobs.documents import LabelledRows, Sample, Tally, read_documents
 from ulr.jobs.output import Output, refuse_columns
@@ -23,7 +23,7 @@ ADDED_COLUMNS: dict[str, type] = {"label": str, "confidence": float, "unrefined"
 def classify_file(
     table: Table,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     output: Output | None = None,
     listener: Listener | None = None,
     support: Support | None = None,
@@ -78,7 +78,7 @@ class FittedTable:
 
     table: Table
     columns: Sequence[str]
-    classifier: DatalessClassifier
+    classifier: TextClassifier
     sample: Sample
     support: Support
     truncated_before: int | None
@@ -123,7 +123,7 @@ class FittedTable:
 def fit_table(
     table: Table,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     listener: Listener,
     support: Support | None = None,
 ) -> FittedTable:
@@ -138,7 +138,7 @@ def fit_table(
 def fit_documents(
     table: Table,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     sample: Sample,
     listener: Listener,
     support: Support | None = None,
@@ -160,10 +160,18 @@ def fit_documents(
     listener.stage("Encoding", len(sample.texts) + len(support.examples) + len(support.extra_texts))
     texts = [*sample.texts, *support.examples]
     known = [*[None] * len(sample.texts), *support.labels] if support.labels else None
+    vectors, word_counts = encode_documents(
+        setup.text_encoder,
+        texts,
+        listener.advance,
+        with_words=setup.uses_words,
+        n_jobs=classifier.n_jobs,
+    )
     classifier._fit(
         texts,
         known,
-        embeddings=encode_documents(setup.text_encoder, texts, listener.advance),
+        embeddings=vectors,
+        word_counts=word_counts,
         setup=setup,
         extra=support.extra_texts or None,
         on_texts=listener.advance,

@@ -7,24 +7,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import chain
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.encoders.batching import batch_threads
 from ulr.errors import TableError
 from ulr.jobs.progress import Listener
 from ulr.jobs.reports import LabelCounts, ShownDocument
 from ulr.model import Model, Predictions
 from ulr.refinement.blocks import run_ahead
 from ulr.tables import Batch, Table
-from ulr.texts import is_empty
+from ulr.texts import empty_texts
 
 _SHOWN = 5
 _EXCERPT = 160
 LARGEST_HASH = (1 << 64) - 1
 _SHARE_OF_TEXT = 100  # one text is at most a hundredth of a sample
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +78,9 @@ def read_documents(
     sample = HashSample(most, random_state)
     n_rows = n_empty = 0
     keys: dict[str, None] = {}
-    for batch in table.batches():
-        texts = table.texts(batch, columns)
+    for batch, texts in read_ahead(_with_texts(table, columns)):
         keys.update(dict.fromkeys(chain.from_iterable(batch.records or ())))
-        n_empty += sum(map(is_empty, texts))
+        n_empty += int(empty_texts(texts).sum())
         if most != 0:
             sample.add(range(n_rows, n_rows + len(texts)), texts)
         n_rows += len(texts)
@@ -86,6 +88,20 @@ def read_documents(
     if n_rows == 0:
         raise TableError(f"{table.name} has no rows.")
     return table.with_keys(keys), sample.finish(n_rows, n_empty)
+
+
+def _with_texts(table: Table, columns: Sequence[str]) -> Iterator[tuple[Batch, list[str]]]:
+    for batch in table.batches():
+        yield batch, table.texts(batch, columns)
+
+
+def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Items of an iterator; another thread makes the next one while one is used."""
+    with ThreadPoolExecutor(1, thread_name_prefix="ulr") as reader:
+        for item in run_ahead(reader, repeat(partial(next, items, None)), 1):
+            if item is None:
+                return
+            yield item
 
 
 class HashSample:
@@ -126,18 +142,17 @@ class HashSample:
             self._rows += rows
             return
         self._hash()
-        for row, text in zip(rows, texts, strict=True):
-            value = text_hash(text, self._key)
-            if value <= self.limit:
-                self._texts.append(text)
-                self._rows.append(row)
-                self._hashes.append(value)
+        hashes = text_hashes(texts, self._key)
+        kept = np.flatnonzero(hashes <= self.limit)
+        self._texts += [texts[place] for place in kept.tolist()]
+        self._rows += [rows[place] for place in kept.tolist()]
+        self._hashes += hashes[kept].tolist()
         if len(self._texts) > 2 * self._most:
             self._prune()
 
     def _hash(self) -> None:
         if not self._hashes:
-            self._hashes = [text_hash(text, self._key) for text in self._texts]
+            self._hashes = text_hashes(self._texts, self._key).tolist()
 
     def _prune(self) -> None:
         """Keep the texts that are in the sample so far."""
@@ -164,10 +179,14 @@ class HashSample:
         return Sample(n_rows, n_empty, self._texts, rows)
 
 
-def text_hash(text: str, key: bytes) -> int:
-    """A seeded hash of a text, from 0 to 2**64 - 1."""
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
-    return int.from_bytes(digest, "big")
+def text_hashes(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
+    """(n_texts,) a seeded hash of each text."""
+    seeded, digests = blake2b(digest_size=8, key=key), []
+    for text in texts:
+        text_hash = seeded.copy()  # takes half as long as another one with the key
+        text_hash.update(text.encode("utf-8", "surrogatepass"))
+        digests.append(text_hash.digest())
+    return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64)
 
 
 class LabelledRows:
@@ -204,34 +223,43 @@ class LabelledRows:
     def of(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[str], Predictions]]:
         """The next batches of the table, their documents and predictions.
 
-        Documents are predicted in order by another thread, while batches are read and used.
+        Documents are predicted by other threads, while batches are read and used. Each predicts a
+        batch of its own where threads can share the encoder; otherwise there is one.
         """
-        with ThreadPoolExecutor(1, thread_name_prefix="ulr") as worker:
-            yield from run_ahead(worker, self._calls(batches), 1)
+        n_threads = batch_threads(self._model.text_encoder, self._model.n_jobs)
+        predict = self._model.predict
+        if n_threads > 1:
+            predict = partial(predict, n_threads=1)
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as workers:
+            yield from run_ahead(workers, self._calls(batches, predict), n_threads)
 
     def _calls(
-        self, batches: Iterable[Batch]
+        self, batches: Iterable[Batch], predict: Callable[[list[str]], Predictions]
     ) -> Iterator[Callable[[], tuple[Batch, list[str], Predictions]]]:
         for batch in batches:
             texts = self._table.texts(batch, self._columns)
             start, self._row = self._row, self._row + len(texts)
             if self._row > self.n_rows:
                 self.finish()
-            yield partial(self._labelled, batch, texts, start)
+            yield partial(self._labelled, batch, texts, start, predict)
 
     def _labelled(
-        self, batch: Batch, texts: list[str], start: int
+        self,
+        batch: Batch,
+        texts: list[str],
+        start: int,
+        predict: Callable[[list[str]], Predictions],
     ) -> tuple[Batch, list[str], Predictions]:
         """A batch that begins at a row, with its documents and predictions."""
         first, last = np.searchsorted(self._rows, [start, start + len(texts)])
         if self._predictions is None or first == last:
-            return batch, texts, self._model.predict(texts)
+            return batch, texts, predict(texts)
         known = self._predictions.rows(slice(int(first), int(last)))
         if last - first == len(texts):
             return batch, texts, known
         has = np.zeros(len(texts), dtype=bool)
         has[self._rows[first:last] - start] = True
-        others = self._model.predict([texts[row] for row in np.flatnonzero(~has).tolist()])
+        others = predict([texts[row] for row in np.flatnonzero(~has).tolist()])
         return batch, texts, known.merged(others, has)
 
     def finish(self) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ulr.classifier import DatalessClassifier
 from ulr.errors import LabelError, TableError
+from ulr.fitting import TextClassifier
 from ulr.jobs.classify import fit_table
 from ulr.jobs.documents import Tally
 from ulr.jobs.progress import Listener, Silent
@@ -23,7 +23,7 @@ def evaluate_file(
     table: Table,
     columns: Sequence[str],
     truth_column: str,
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     listener: Listener | None = None,
     support: Support | None = None,
 ) -> EvaluationReport:

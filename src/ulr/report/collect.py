@@ -34,7 +34,7 @@ from ulr.report.layout import Layout
 from ulr.report.sample import Sample, Sampler
 
 if TYPE_CHECKING:
-    from ulr.classifier import DatalessClassifier
+    from ulr.fitting import TextClassifier
 
 _EXCERPT = 300
 _BINS = 20
@@ -85,7 +85,7 @@ class Collector:
 
     def finish(
         self,
-        classifier: DatalessClassifier,
+        classifier: TextClassifier,
         *,
         title: str,
         source: str = "",
@@ -204,7 +204,7 @@ class Collector:
 
 
 def _places(
-    classifier: DatalessClassifier, sample: Sample, vectors: NDArray[np.float32], layout: Layout
+    classifier: TextClassifier, sample: Sample, vectors: NDArray[np.float32], layout: Layout
 ) -> tuple[Float, Float]:
     """(n_labels, 2) places of the names and of the refined labels.
 

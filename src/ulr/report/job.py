@@ -21,7 +21,7 @@ from ulr.report.render import Report
 from ulr.tables import Batch, Table
 
 if TYPE_CHECKING:
-    from ulr.classifier import DatalessClassifier
+    from ulr.fitting import TextClassifier
 
 _ADDED = ("label", "confidence", "unrefined")
 
@@ -29,7 +29,7 @@ _ADDED = ("label", "confidence", "unrefined")
 def report_file(
     table: Table,
     columns: Sequence[str],
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     output: Output | None = None,
     listener: Listener | None = None,
     support: Support | None = None,
@@ -89,7 +89,7 @@ def _notes(job: JobReport) -> list[str]:
 
 
 def report_texts(
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     texts: list[str],
     *,
     truth: Iterable[Any] | None = None,
@@ -123,7 +123,7 @@ def report_texts(
 
 
 def report_sample(
-    classifier: DatalessClassifier,
+    classifier: TextClassifier,
     texts: list[str],
     rows: Sequence[int],
     job: JobReport,

@@ -72,11 +72,16 @@ class CsvBlock:
 def read_blocks(file: IO[bytes]) -> Iterator[bytes]:
     """The content of a file in blocks that end with a line, and with a row unless it is long."""
     while block := file.read(_BLOCK_BYTES) + file.readline():
-        is_open = block.count(b'"') % 2  # the last row goes on in later lines
+        is_open = count_bytes(block, b'"') % 2  # the last row goes on in later lines
         while is_open and len(block) < _MOST_BYTES and (more := file.readline()):
             block += more
             is_open ^= more.count(b'"') % 2
         yield block
+
+
+def count_bytes(block: bytes, byte: bytes) -> int:
+    """How often a byte occurs; faster than Python's method where that is often."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(byte)))
 
 
 def split_block(block: bytes, delimiter: str, n_columns: int) -> CsvBlock | None:
@@ -90,7 +95,9 @@ def split_block(block: bytes, delimiter: str, n_columns: int) -> CsvBlock | None
         If the block is not UTF-8.
     """
     text = block.decode()
-    if not delimiter.isascii() or block.count(b"\r") != block.count(b"\r\n"):
+    if not delimiter.isascii():
+        return None
+    if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
         return None
     numbers = np.frombuffer(block, np.uint8)
     delimiters = np.flatnonzero(numbers == ord(delimiter))

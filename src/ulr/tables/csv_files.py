@@ -12,7 +12,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from ulr.errors import TableError
 from ulr.files import open_bytes
 from ulr.tables.batch import BATCH_ROWS, Added, Batch, LazyRows, RowList
-from ulr.tables.csv_blocks import CsvBlock, read_blocks, split_block
+from ulr.tables.csv_blocks import CsvBlock, count_bytes, read_blocks, split_block
 from ulr.tables.formats import Source, common_columns, scanned
 from ulr.tables.text_io import open_text
 
@@ -187,7 +187,7 @@ def batches(source: Source) -> Iterator[Batch]:
                 remaining = chain(io.StringIO(text, newline=""), rest)
                 yield from _careful_batches(source, remaining, start, n_lines)
                 return
-            n_lines += block.count(b"\n")
+            n_lines += count_bytes(block, b"\n")
             for row in range(0, len(rows), BATCH_ROWS):
                 some = rows[row : row + BATCH_ROWS]
                 yield Batch(start, source.columns, some, raw=LazyRows(some.raw))
@@ -252,12 +252,14 @@ def write(
     copied = source.format in ("csv", "tsv") and source.delimiter == delimiter
     if source.header or not copied:
         _write_rows(file, [[*names, *added]], delimiter)
+    cells = _Cells(delimiter)
     for batch, values in rows:
         if copied and batch.raw is not None:
-            tails = zip(*(_cells(each, delimiter) for each in values.values()), strict=True)
             # An empty raw row is one empty field, which must be quoted beside others.
-            pairs = zip(batch.raw, map(b"".join, tails), strict=True)
-            file.write(b"".join([b"%b%b\n" % (raw or b'""', tail) for raw, tail in pairs]))
+            own = [raw or b'""' for raw in batch.raw]
+            columns = (list(map(cells.__getitem__, each)) for each in values.values())
+            parts = zip(own, *columns, repeat(b"\n", len(own)), strict=True)
+            file.write(b"".join(chain.from_iterable(parts)))
         else:
             _write_rows(
                 file,
@@ -271,17 +273,17 @@ def write(
             )
 
 
-def _cells(values: Sequence[Any], delimiter: str) -> list[bytes]:
-    """Values of an added column as CSV, each after a delimiter; few of them are distinct."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
-    cells = {}
-    for value in set(values):
-        writer.writerow(["", value])
-        cells[value] = buffer.getvalue()[:-1].encode()
-        buffer.seek(0)
-        buffer.truncate()
-    return [cells[value] for value in values]
+class _Cells(dict[Any, bytes]):
+    """Values of added columns as CSV, each after a delimiter; few of them are distinct."""
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter = delimiter
+
+    def __missing__(self, value: Any) -> bytes:
+        buffer = io.StringIO()
+        csv.writer(buffer, delimiter=self._delimiter, lineterminator="\n").writerow(["", value])
+        self[value] = buffer.getvalue()[:-1].encode()
+        return self[value]
 
 
 def _write_rows(file: IO[bytes], rows: Iterable[Iterable[Any]], delimiter: str) -> None:

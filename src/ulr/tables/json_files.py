@@ -15,7 +15,7 @@ from ulr.tables.formats import Source
 from ulr.tables.text_io import open_text
 
 _BATCH_CHARACTERS = 1 << 24
-_decode = json.JSONDecoder().raw_decode
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def parse_json_object(line: str) -> Record:
@@ -59,8 +59,8 @@ def _records(source: Source) -> Iterator[tuple[Record, str | None]]:
 def _parse(line: str) -> Record:
     """As `parse_json_object`, for a line without blanks around it; regular lines take less time."""
     try:
-        record, end = _decode(line)
-    except (ValueError, RecursionError):
+        record, end = _scan(line, 0)
+    except (ValueError, RecursionError, StopIteration):
         return parse_json_object(line)
     if end < len(line) or type(record) is not dict or "\\u" in line:
         return parse_json_object(line)
@@ -139,12 +139,12 @@ def write(
     array: bool = False,
 ) -> None:
     """Write JSON lines, or one array; see `FormatReader.write`. Lines are copied as they are."""
-    first = True
+    first, members = True, {name: _Members(name) for name in added}
     if array:
         file.write(b"[")
     for batch, values in rows:
         copied = batch.raw is not None and batch.records is not None
-        lines = _copied(batch, values) if copied else _written(batch, values)
+        lines = _copied(batch, values, members) if copied else _written(batch, values)
         if array:
             text = "".join(f",\n{line}" for line in lines)
             file.write(text.removeprefix("," if first else "").encode())
@@ -155,14 +155,20 @@ def write(
         file.write(b"\n]\n")
 
 
-def _copied(batch: Batch, added: Added) -> Iterator[str]:
+class _Members(dict[Any, str]):
+    """Values of an added column as members of JSON objects; few of them are distinct."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __missing__(self, value: Any) -> str:
+        self[value] = json.dumps({self._name: value}, ensure_ascii=False)[1:-1]
+        return self[value]
+
+
+def _copied(batch: Batch, added: Added, members: dict[str, _Members]) -> Iterator[str]:
     """Lines as they were read, with further values at their end."""
-    parts = []
-    for name, values in added.items():  # few values are distinct
-        texts = {
-            value: json.dumps({name: value}, ensure_ascii=False)[1:-1] for value in set(values)
-        }
-        parts.append([texts[value] for value in values])
+    parts = (map(members[name].__getitem__, values) for name, values in added.items())
     tails = map(", ".join, zip(*parts, strict=True))
     for raw, record, tail in zip(batch.raw or (), batch.records or (), tails, strict=True):
         yield f"{raw[:-1].rstrip()}{', ' if record else ''}{tail}}}"

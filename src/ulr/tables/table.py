@@ -137,6 +137,8 @@ def batch_texts(batch: Batch, columns: Sequence[str], name: str) -> list[str]:
 
 def _text_values(batch: Batch, column: str, name: str) -> list[str]:
     values = batch.column(column)
+    if set(map(type, values)) == {str}:
+        return values
     for place, value in enumerate(values):
         if isinstance(value, str):
             continue

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ulr.classifier import DatalessClassifier
 from ulr.encoders import Encoder, encode_batches, in_batches
+from ulr.fitting import TextClassifier
 from ulr.report.layout import Layout
 from ulr.report.sample import Sampler
 from ulr.web.jobs import Job
@@ -42,7 +42,7 @@ def classify(
         corpus = _read(session, columns, encoder, job)
     session.corpus = corpus
     job.stage("Refining", None, "passes")
-    classifier = DatalessClassifier(choices.label_set(), encoder=encoder, random_state=_SEED)
+    classifier = TextClassifier(choices.label_set(), encoder=encoder, random_state=_SEED)
     classifier._fit(
         corpus.texts,
         choices.known(len(corpus.texts)),

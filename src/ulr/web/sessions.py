@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import DatalessClassifier
 from ulr.errors import InputError, LabelError, TableError
+from ulr.fitting import TextClassifier
 from ulr.labels import Label, LabelSet, as_label_set
 from ulr.model import Predictions
 from ulr.report.layout import Layout
@@ -110,7 +110,7 @@ class Result:
     number: int
     choices: Choices
     corpus: Corpus
-    classifier: DatalessClassifier
+    classifier: TextClassifier
     predictions: Predictions
     seconds: float
     view: bytes = b""
