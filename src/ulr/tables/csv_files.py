@@ -252,12 +252,12 @@ def write(
     copied = source.format in ("csv", "tsv") and source.delimiter == delimiter
     if source.header or not copied:
         _write_rows(file, [[*names, *added]], delimiter)
-    cells = _Cells(delimiter)
+    cells = {name: _Cells(delimiter) for name in added}
     for batch, values in rows:
         if copied and batch.raw is not None:
             # An empty raw row is one empty field, which must be quoted beside others.
             own = [raw or b'""' for raw in batch.raw]
-            columns = (list(map(cells.__getitem__, each)) for each in values.values())
+            columns = (map(cells[name].__getitem__, each) for name, each in values.items())
             parts = zip(own, *columns, repeat(b"\n", len(own)), strict=True)
             file.write(b"".join(chain.from_iterable(parts)))
         else:
@@ -274,7 +274,7 @@ def write(
 
 
 class _Cells(dict[Any, bytes]):
-    """Values of added columns as CSV, each after a delimiter; few of them are distinct."""
+    """Values of an added column as CSV, each after a delimiter; few of them are distinct."""
 
     def __init__(self, delimiter: str) -> None:
         self._delimiter = delimiter
