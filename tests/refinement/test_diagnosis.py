@@ -9,9 +9,14 @@ from problems import topics
 from scipy.special import softmax
 
 from ulr.refinement import refine
-from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import Blocks
-from ulr.refinement.diagnosis import diagnose
+from ulr.refinement.diagnosis import (
+    _standardised,
+    _sums_by_label,
+    contrast,
+    contrasts,
+    diagnose,
+)
 from ulr.refinement.distances import DISTANCES
 from ulr.refinement.result import Problem
 
@@ -139,21 +144,27 @@ def test_given_distributions_instead_of_labels_have_no_diagnosis():
     assert refine(points, anchors, distance="jensen-shannon").diagnosis is None
 
 
-def test_anchor_fit_is_the_contrast_by_hand():
+def test_contrasts_are_those_by_hand():
     random = np.random.default_rng(0)
     cosines, labels = random.normal(size=(3, 60)).astype(np.float32), np.arange(60) % 3
-    fit = AnchorFit.of(cosines, labels.astype(np.int32), np.ones(60, dtype=bool))
     similarity = (cosines - cosines.mean(axis=0)).astype(float)
     expected = [
         (similarity[i, labels == i].mean() - similarity[i, labels != i].mean())
         / similarity[i].std()
         for i in range(3)
     ]
-    np.testing.assert_allclose(fit.contrasts(), expected, rtol=1e-5)
-    assert fit.contrast == pytest.approx(np.mean(sorted(expected)[1:]))
-    half = np.arange(60) < 30
-    parts = [AnchorFit.of(cosines, labels.astype(np.int32), part) for part in (half, ~half)]
-    np.testing.assert_allclose((parts[0] + parts[1]).contrasts(), fit.contrasts(), rtol=1e-9)
+    counts = np.bincount(labels)
+    found = contrasts(_sums_by_label(_standardised(cosines), labels), counts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert contrast(found, counts) == pytest.approx(np.mean(sorted(expected)[1:]))
+
+
+def test_labels_without_documents_and_tiny_ones_do_not_count_for_the_contrast():
+    counts = np.array([0, 3, 100, 97])
+    found = contrasts(np.diag([0.0, 30.0, 50.0, 20.0]), counts)
+    assert np.isnan(found[0])
+    assert found[1] > found[2] > found[3]
+    assert contrast(found, counts) == pytest.approx(found[2])
 
 
 def test_labels_that_hardly_match_their_names_are_not_trusted():

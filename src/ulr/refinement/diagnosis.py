@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refinement.anchor_fit import AnchorFit
 from ulr.refinement.blocks import UNKNOWN, Block, Blocks
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.products import Float, Single, scores_by_label
@@ -222,21 +221,20 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
     documents, lengths = blocks.gather(labelled[sample]), blocks.lengths[labelled[sample]]
     cosines = _similarities(documents, lengths, problem)
     some = np.sort(np.random.default_rng(0).permutation(len(sample))[:_RELIABILITY_SAMPLE])
-    fits = [
-        AnchorFit.of(cosines, labels[sample].astype(np.int32), _all(sample))
-        for labels in (before, after)
-    ]
+    similarity = _standardised(cosines)
+    sums = [_sums_by_label(similarity, labels[sample]) for labels in (before, after)]
+    counts = [np.bincount(labels[sample], minlength=n_labels) for labels in (before, after)]
+    fits = [contrasts(*each) for each in zip(sums, counts, strict=True)]
+    closest = np.where(counts[1] > 0, sums[1].argmax(axis=0), np.arange(n_labels))
     kept = _kept(before, after, n_labels)
     sizes = [np.bincount(labels, minlength=n_labels) for labels in (before, after)]
-    closest = _closest(cosines, after[sample])
-    contrasts = fits[1].contrasts()
     labels = tuple(
         LabelDiagnosis(
             label=str(label),
             before=int(sizes[0][label]),
             after=int(sizes[1][label]),
             kept=None if np.isnan(kept[label]) else float(kept[label]),
-            fit=None if np.isnan(contrasts[label]) else float(contrasts[label]),
+            fit=None if np.isnan(fits[1][label]) else float(fits[1][label]),
             closest=None if closest[label] == label else str(closest[label]),
             overturned=_overturned(kept[label], sizes[0][label], sizes[1][label])
             or bool(closest[label] != label),
@@ -247,15 +245,11 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
         documents=len(labelled),
         moved=int(np.count_nonzero(after != before)),
         fitted=min(refinement.n_fitted, len(labelled)),
-        fit=fits[1].relative_to(fits[0]),
+        fit=contrast(fits[1], counts[1]) / max(contrast(fits[0], counts[0]), 1e-9),
         reliability=_reliability(documents[some], lengths[some], problem),
         labels=labels,
         refined=refinement.n_iter > 1,
     )
-
-
-def _all(rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    return np.ones(len(rows), dtype=bool)
 
 
 def _kept(before: NDArray[np.integer], after: NDArray[np.integer], n_labels: int) -> Float:
@@ -271,23 +265,47 @@ def _overturned(kept: float, before: int, after: int) -> bool:
     return bool(kept < _LEAST_KEPT and not 1 / _SIZE_FACTOR < factor < _SIZE_FACTOR)
 
 
-def _closest(cosines: Single, labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """(n_labels,) the label whose name the documents of a label stand out in most.
+def _standardised(cosines: Single) -> Float:
+    """(n_labels, n) cosines with the names above the mean of all names, in standard deviations.
 
-    Similarities to each name are standardised over all documents, so that names that are close to
-    every document do not win.
+    They are standardised over the documents, so that a name that is close to every document is not
+    preferred.
+    """
+    similarity = (cosines - cosines.mean(axis=0)).astype(np.float64)
+    similarity -= similarity.mean(axis=1, keepdims=True)
+    return similarity / (similarity.std(axis=1, keepdims=True) + 1e-9)
+
+
+def _sums_by_label(similarity: Float, labels: NDArray[np.integer]) -> Float:
+    """(n_names, n_labels) sum of the similarities of each label's documents to each name."""
+    n_labels = len(similarity)
+    return np.stack([np.bincount(labels, row, minlength=n_labels) for row in similarity])
+
+
+def contrasts(sums: Float, counts: NDArray[np.integer]) -> Float:
+    """(n_labels,) how far documents of a label are above the others in similarity to its name.
+
+    In standard deviations; NaN for labels without documents, or with all of them.
 
     Parameters
     ----------
-    cosines
-        (n_labels, n) with the names.
-    labels
-        (n,) of the documents.
+    sums
+        As of `_sums_by_label`, of standardised similarities.
+    counts
+        (n_labels,) number of the documents.
     """
-    n_labels = len(cosines)
-    similarity = (cosines - cosines.mean(axis=0)).astype(np.float64)
-    deviations = similarity.std(axis=1, keepdims=True) + 1e-12
-    similarity = (similarity - similarity.mean(axis=1, keepdims=True)) / deviations
-    sums = np.stack([np.bincount(labels, row, minlength=n_labels) for row in similarity])
-    empty = np.bincount(labels, minlength=n_labels) == 0
-    return np.where(empty, np.arange(n_labels), sums.argmax(axis=0))
+    others = counts.sum() - counts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.diag(sums) / counts + np.diag(sums) / others
+    return np.where((counts > 0) & (others > 0), found, np.nan)
+
+
+def contrast(of_labels: Float, counts: NDArray[np.integer]) -> float:
+    """Mean contrast of the better half of the labels that are not tiny.
+
+    The better half, since a few names may be chosen badly.
+    """
+    large = counts > 0.1 * counts.sum() / len(counts)
+    found = np.sort(of_labels[large & ~np.isnan(of_labels)])[::-1]
+    better = found[: (len(found) + 1) // 2]
+    return float(better.mean()) if len(better) else 0.0

@@ -1,10 +1,11 @@
 """The default method: anchored soft clusters, linear discriminant analysis by EM, and naive Bayes.
 
-1. Clusters start at the anchors and move away from them slowly (`ulr.refinement.clusters`). They
-   stop when their labels no longer fit the anchors (`ulr.refinement.anchor_fit`).
-2. Gaussians with one shared covariance continue from the clusters (`ulr.refinement.gaussians`). The
-   less their labels fit the anchors, the less they count.
+1. Clusters start at the anchors and move away from them slowly (`ulr.refinement.clusters`).
+2. Gaussians with one shared covariance continue from the clusters (`ulr.refinement.gaussians`).
 3. Where there are texts, naive Bayes on their words is added (`ulr.refinement.words`).
+
+The less reliable the anchors are (`ulr.refinement.reliability`), the more the result is the nearest
+anchor.
 
 A prior on the sizes of the labels is as strong as the sizes found without it are skewed. The result
 is one linear rule. The constants are fixed for all data; docs/refinement.md has their effects.
