@@ -14,7 +14,7 @@ from ulr.encoders.batching import batch_texts
 from ulr.encoders.protocol import checked_vectors
 from ulr.labels import LabelSet
 from ulr.pieces import SplitTexts
-from ulr.refinement import Rule, score
+from ulr.refinement import Rule, score_all
 from ulr.refinement.distances import unit_rows
 from ulr.texts import empty_texts
 from ulr.word_counts import WordCounter
@@ -168,8 +168,8 @@ class Model:
             encode = checked_vectors if is_one_batch else encode_texts  # which copies every batch
             vectors = encode(self.text_encoder, texts)
         counts = self._word_counter(texts) if self.uses_words else None
-        labels, scores = score(vectors, self.rule, word_counts=counts, n_jobs=n_jobs)
-        unrefined, _ = score(vectors, self.initial_rule, n_jobs=n_jobs)
+        rules = [self.rule, self.initial_rule]
+        (labels, unrefined), scores = score_all(vectors, rules, word_counts=counts, n_jobs=n_jobs)
         without = (labels < 0) | empty_texts(texts)
         return self.decide(
             np.where(without, -1, labels), scores, np.where(without, -1, unrefined), vectors

@@ -3,7 +3,7 @@
 Knows arrays, never texts or files. Results are the same for any number of threads.
 """
 
-from ulr.refinement.api import refine, refine_many, score
+from ulr.refinement.api import refine, refine_many, score, score_all
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN, VectorSource
 from ulr.refinement.calibration import calibrate
 from ulr.refinement.diagnosis import Diagnosis
@@ -33,4 +33,5 @@ __all__ = [
     "refine_many",
     "rule_from_arrays",
     "score",
+    "score_all",
 ]

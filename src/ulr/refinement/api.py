@@ -201,16 +201,28 @@ def score(
     labels, scores
         (n_documents,) label indices, -1 for documents without one, and (n_documents, n_labels).
     """
+    [labels], scores = score_all(documents, [rule], word_counts=word_counts, n_jobs=n_jobs)
+    return labels, scores
+
+
+def score_all(
+    documents: ArrayLike | VectorSource,
+    rules: Sequence[Rule],
+    *,
+    word_counts: csr_matrix | None = None,
+    n_jobs: int | None = None,
+) -> tuple[list[Labels], Single]:
+    """As `score`: labels by each of some rules, and the scores by the first one."""
     validation.positive("n_jobs", n_jobs)
     source = validation.vector_source("documents", documents)
-    if source.shape[1] != rule.n_dims:
+    if source.shape[1] != rules[0].n_dims:
         raise ArrayError(
-            f"documents must have n_dims={rule.n_dims}, as those that the rule was fitted on; got "
-            f"{source.shape[1]}."
+            f"documents must have n_dims={rules[0].n_dims}, as those that the rule was fitted on; "
+            f"got {source.shape[1]}."
         )
     with Blocks([source], words=word_counts, n_jobs=n_jobs) as blocks:
-        blocks.lengths = validation.measure(blocks, rule.needs_distributions)
-        return blocks.score(rule)
+        blocks.lengths = validation.measure(blocks, rules[0].needs_distributions)
+        return blocks.score_all(rules)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ulr.errors import ArrayError
 from ulr.refinement import validation
-from ulr.refinement.api import refine_many, score
+from ulr.refinement.api import refine_many, score_all
 from ulr.refinement.blocks import EXCLUDED, VectorSource
 from ulr.refinement.distances import DISTANCES
 from ulr.refinement.products import Float
@@ -78,9 +78,8 @@ def refine_ensemble(
             on_set(len(anchor_sets))
     group = max(groups.values(), key=lambda each: each.count)
     rule = group.rules.rule()
-    predictions, scores = score(documents, rule, n_jobs=n_jobs)
     initial_rule = initial.rule()
-    unrefined, _ = score(documents, initial_rule, n_jobs=n_jobs)
+    (predictions, unrefined), scores = score_all(documents, [rule, initial_rule], n_jobs=n_jobs)
     if known is not None:
         labels = np.asarray(known)
         unrefined = np.where(labels == EXCLUDED, -1, unrefined)
@@ -94,8 +93,8 @@ def refine_ensemble(
         rule=rule,
         initial_rule=initial_rule,
         centroids=np.asarray(group.centroids) / group.count,
-        trace=group.trace(),
-        best_iteration=len(group.changed) - 1,
+        trace=(trace := group.trace()),
+        best_iteration=len(trace) - 1,
         converged=group.converged,
         n_sets=len(anchor_sets),
     )
@@ -133,43 +132,35 @@ class _Group:
     """Refinements of sets by the same method, added up."""
 
     first: Refinement
-    count: int = 0
     converged: bool = True
     rules: RuleMean = field(default_factory=lambda: RuleMean())
     centroids: Float | float = 0.0
-    objective: Float = field(default_factory=lambda: np.zeros(0))
-    changed: Float = field(default_factory=lambda: np.zeros(0))
-    scored: Float = field(default_factory=lambda: np.zeros(0))
-    _settled: float = 0.0  # sum of the last objectives so far
+    traces: list[tuple[Pass, ...]] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Number of sets."""
+        return len(self.traces)
 
     def add(self, member: Refinement) -> None:
-        """Add one set; a set that has finished counts with its last objective."""
+        """Add one set."""
         assert isinstance(member.rule, LinearRule)
         self.rules.add(member.rule)
         self.centroids = self.centroids + member.centroids
-        length = max(len(self.objective), member.n_iter)
-        more = length - len(self.objective)
-        last = member.trace[-1].objective
-        own = np.array([done.objective for done in member.trace])
-        self.objective = np.append(self.objective, np.full(more, self._settled))
-        self.objective += np.append(own, np.full(length - len(own), last))
-        for name in ("changed", "scored"):
-            figures = np.zeros(length)
-            figures[: len(getattr(self, name))] = getattr(self, name)
-            figures[: member.n_iter] += [getattr(done, name) for done in member.trace]
-            setattr(self, name, figures)
-        self._settled += last
         self.converged &= member.converged
-        self.count += 1
+        self.traces.append(member.trace)
 
     def trace(self) -> tuple[Pass, ...]:
-        """One entry per pass, over all sets."""
-        return tuple(
-            Pass(number, "ensemble", int(changed), objective / self.count, int(scored))
-            for number, (changed, objective, scored) in enumerate(
-                zip(self.changed, self.objective.tolist(), self.scored, strict=True)
+        """One entry per pass, over all sets; one that has finished has its last objective."""
+        passes = []
+        for number in range(max(map(len, self.traces))):
+            active = [trace[number] for trace in self.traces if number < len(trace)]
+            objectives = [trace[min(number, len(trace) - 1)].objective for trace in self.traces]
+            changed, scored = (
+                sum(getattr(each, n) for each in active) for n in ("changed", "scored")
             )
-        )
+            passes.append(Pass(number, "ensemble", changed, float(np.mean(objectives)), scored))
+        return tuple(passes)
 
 
 class RuleMean:
