@@ -5,6 +5,7 @@ import pytest
 
 from ulr.refinement.products import (
     gram,
+    grouped_sums,
     label_sums,
     scores_by_label,
     solve_positive_definite,
@@ -49,3 +50,15 @@ def test_changed_labels_move_their_documents_between_sums():
     expected = label_sums(documents, after, 4) - label_sums(documents, before, 4)
     np.testing.assert_allclose(label_sums(documents, after, 4, before), expected, atol=1e-12)
     np.testing.assert_allclose(label_sums(documents, after, 4)[1], documents[1::4].sum(axis=0))
+
+
+def test_grouped_sums_are_weighted_sums_of_each_label():
+    random = np.random.default_rng(0)
+    documents = random.normal(size=(1_000, 7)).astype(np.float32)
+    weights, labels = random.random(1_000), random.integers(-1, 4, size=1_000).astype(np.int32)
+    found = grouped_sums(documents, weights, labels, 5)
+    for label in range(5):
+        own = labels == label
+        expected = (weights[own, None] * documents[own].astype(float)).sum(axis=0)
+        np.testing.assert_allclose(found[label], expected, atol=1e-10)
+    assert not found[4].any()

@@ -19,7 +19,7 @@ from ulr.refinement.reliability import NearestInHalves
 from ulr.refinement.result import Problem, Refinement
 from ulr.refinement.rule import inverse_lengths
 
-_SAMPLE, _RELIABILITY_SAMPLE = 20_000, 2_048
+_SAMPLE, _SAMPLE_PER_LABEL = 2_048, 64
 _LEAST_FIT = 0.7
 _LEAST_RELIABILITY = 0.1
 _LEAST_KEPT = 0.5
@@ -216,11 +216,11 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
     n_labels = problem.n_labels
     labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0))
     after, before = predictions[labelled], unrefined[labelled]
-    draw = np.random.default_rng(problem.random_state).permutation(len(labelled))[:_SAMPLE]
-    sample = np.sort(draw)
+    most = max(_SAMPLE, _SAMPLE_PER_LABEL * n_labels)
+    sample = np.sort(np.random.default_rng(problem.random_state).permutation(len(labelled))[:most])
     documents, lengths = blocks.gather(labelled[sample]), blocks.lengths[labelled[sample]]
     cosines = _similarities(documents, lengths, problem)
-    some = np.sort(np.random.default_rng(0).permutation(len(sample))[:_RELIABILITY_SAMPLE])
+    some = slice(None, None, max(1, len(sample) // _SAMPLE))
     similarity = _standardised(cosines)
     sums = [_sums_by_label(similarity, labels[sample]) for labels in (before, after)]
     counts = [np.bincount(labels[sample], minlength=n_labels) for labels in (before, after)]

@@ -25,7 +25,7 @@ from ulr.refinement import jensen_shannon, validation
 from ulr.refinement.blocks import UNKNOWN, Block, Blocks, State, Summary
 from ulr.refinement.distances import Distance, EmptyCluster, Keep, squared_lengths
 from ulr.refinement.jensen_shannon import Clusters
-from ulr.refinement.products import Float, Labels, label_sums
+from ulr.refinement.products import Float, Labels, grouped_sums, label_sums
 from ulr.refinement.result import Fitted, Pass, Problem
 from ulr.refinement.rule import JensenShannonRule, LinearRule, Rule, View, rule_of_centroids
 
@@ -291,21 +291,18 @@ def _largest_changes(before: LinearRule, after: LinearRule, mean: Float) -> tupl
     return shift.max(axis=1) + rounding, np.sqrt(np.maximum(between.max(axis=1), 0.0) + rounding)
 
 
-def _sums_and_counts(
-    block: Block, rows: NDArray[np.intp], before: Labels | None, after: Labels, rule: LinearRule
+def _changed_sums(
+    block: Block, rows: NDArray[np.intp], before: Labels, after: Labels, rule: LinearRule
 ) -> tuple[Float, Float]:
-    """Change of the clusters when some documents change their label."""
+    """Change of the sums and sizes of the clusters when some documents change their label."""
     n_labels = rule.n_labels
     sums = np.zeros((n_labels, block.documents.shape[1]))
     for start in range(0, len(rows), _CHUNK_ROWS):
         some = slice(start, start + _CHUNK_ROWS)
         documents = block.exact(rows[some], rule.views[0].normalize)
-        left = None if before is None else before[some]
-        sums += label_sums(documents, after[some], n_labels, left)
-    counts = np.bincount(after, minlength=n_labels).astype(float)
-    if before is not None:
-        counts -= np.bincount(before, minlength=n_labels)
-    return sums, counts
+        sums += label_sums(documents, after[some], n_labels, before[some])
+    counts = np.bincount(after, minlength=n_labels) - np.bincount(before, minlength=n_labels)
+    return sums, counts.astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,9 +320,14 @@ class FirstAssign:
         fixed = block.known != UNKNOWN
         labels[fixed] = -1
         lead[fixed] = np.inf
-        rows = np.flatnonzero(~fixed)
-        sums, counts = _sums_and_counts(block, rows, None, labels[rows], self.rule)
-        return {"labels": labels, "lead": lead}, Clusters(sums, counts, 0.0, 0, len(rows))
+        n_labels = self.rule.n_labels
+        weights = np.ones(len(block))
+        if self.rule.views[0].normalize:
+            weights /= np.where(block.lengths > 0, block.lengths, 1.0)
+        sums = grouped_sums(block.documents, weights, labels, n_labels)
+        counts = np.bincount(labels[~fixed], minlength=n_labels).astype(float)
+        new = {"labels": labels, "lead": lead}
+        return new, Clusters(sums, counts, 0.0, 0, int(counts.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +381,7 @@ class Reassign:
         lead[unsure] = leads
         moved = np.flatnonzero(found != labels[unsure])
         before, after = labels[unsure[moved]], found[moved]
-        sums, counts = _sums_and_counts(block, unsure[moved], before, after, self.rule)
+        sums, counts = _changed_sums(block, unsure[moved], before, after, self.rule)
         labels = labels.copy()
         labels[unsure] = found
         new = {"labels": labels, "lead": lead, "reach": reach}

@@ -8,6 +8,7 @@ on the calling thread, so large ones are cut into tiles and passed to `numpy.mat
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import isqrt
 
 import numpy as np
@@ -20,6 +21,7 @@ Labels = NDArray[np.int32]
 # OpenBLAS uses one thread for products of at most 4 * 65,536 multiplications.
 _TILE = 1 << 18
 _EDGE = 64  # of square tiles
+_GROUP_ROWS = 256
 
 
 def _tile_shape(n_labels: int, n_dims: int) -> tuple[int, int]:
@@ -139,6 +141,32 @@ def label_sums(
     if previous is not None:
         members[previous, columns] -= 1.0
     return weighted_sums(members, documents)
+
+
+def grouped_sums(
+    documents: NDArray[np.floating], weights: Float, labels: Labels, n_labels: int
+) -> Float:
+    """Weighted sum of the documents of each label in float64, shape (n_labels, n_dims).
+
+    Faster than `label_sums` where all documents have a label: each is added to one sum only.
+
+    Parameters
+    ----------
+    documents, weights
+        (n, n_dims) and (n,).
+    labels
+        (n,) label index of each; documents with a negative one are left out.
+    n_labels
+        Number of labels.
+    """
+    sums = np.zeros((n_labels, documents.shape[1]))
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(n_labels + 1)).tolist()
+    for label, (first, last) in enumerate(pairwise(bounds)):
+        for start in range(first, last, _GROUP_ROWS):
+            rows = order[start : min(start + _GROUP_ROWS, last)]
+            sums[label] += np.einsum("i,ij->j", weights[rows], documents[rows].astype(np.float64))
+    return sums
 
 
 def two_best(scores: Single) -> tuple[Labels, Single, Single]:
