@@ -135,8 +135,6 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     first = x @ a.T
     near = np.where(is_known, known, first.argmax(axis=1))
     per_label = is_known.sum() / k
-    reliability = max(kappa(x, a) / c.reliable, per_label / (per_label + c.examples))
-    reliability = float(np.clip(reliability, 0, 1))
     # Examples move the anchors.
     moved = a.copy()
     for label in range(k):
@@ -147,6 +145,9 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     rest = c.mean_rest * np.sqrt(1 - length**2) / length
     centre = max(c.centring, 1 - rest) * x.mean(axis=0)
     z, anchor = unit(x - centre), unit(unit(moved) - centre)
+    found = kappa(z, unit(a - centre))
+    reliability = max(found / c.reliable, per_label / (per_label + c.examples))
+    reliability = float(np.clip(reliability, 0, 1))
 
     def log_sizes(sizes, weight):
         if not isinstance(prior, str):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.refinement.blocks import UNKNOWN, Block, Blocks
+from ulr.refinement.centred import centre_of
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.products import Float, Single, scores_by_label
 from ulr.refinement.reliability import NearestInHalves
@@ -201,10 +202,13 @@ def _similarities(documents: Single, lengths: Float, problem: Problem) -> Single
 
 def _reliability(documents: Single, lengths: Float, problem: Problem) -> float | None:
     """Split-half reliability of the names on some documents."""
-    if not problem.distance.linear:
+    if not problem.distance.linear or len(documents) == 0:
         return None
-    step = NearestInHalves.of(unit_rows(problem.anchors[: problem.n_labels]))
-    if step is None or len(documents) == 0:
+    mean = (documents * inverse_lengths(lengths)[:, None]).mean(axis=0, dtype=np.float64)
+    centre = centre_of(mean)
+    anchors = unit_rows(unit_rows(problem.anchors[: problem.n_labels]) - centre)
+    step = NearestInHalves.of(anchors, centre)
+    if step is None:
         return None
     known = np.full(len(documents), UNKNOWN, dtype=np.int32)
     return step(Block(0, documents, known, lengths), {})[1].kappa

@@ -139,9 +139,9 @@ class _Fit:
     def run(self, texts: Blocks | None) -> Fitted:
         """Fit all stages; words on the documents in `texts`, if there are any."""
         nearest = self._blocks.run(NearestAnchor(self._anchors))
-        self._reliability = self._measure_reliability(nearest.n_known)
         start = self._start(nearest)
         self._centre, self._centred_anchors = start.centre, start.anchors
+        self._reliability = self._measure_reliability(nearest.n_known)
         clusters = self._cluster(start)
         gaussians, last = self._fit_gaussians()
         rule = self._combine(clusters, gaussians, last, nearest.lead / self._n)
@@ -177,7 +177,7 @@ class _Fit:
         Documents of known label say what the names may not.
         """
         c = self._constants
-        step = NearestInHalves.of(self._anchors)
+        step = NearestInHalves.of(unit_rows(self._anchors - self._centre), self._centre)
         kappa = c.reliable if step is None else self._blocks.run(step).kappa
         examples = float(n_known.sum()) / self._n_labels
         by_examples = examples / (examples + c.examples)

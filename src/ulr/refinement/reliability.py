@@ -49,16 +49,27 @@ class NearestInHalves:
 
     Attributes
     ----------
+    centre
+        (n_dims,) subtracted from unit documents.
     halves
-        (n_splits, 2, n_labels, n_dims) the anchors, projected onto either half of the dimensions, at
-        length one.
+        (n_splits, 2, n_labels, n_dims) the centred anchors, projected onto either half of the
+        dimensions, at length one.
     """
 
+    centre: Float
     halves: Float
 
     @classmethod
-    def of(cls, anchors: Float) -> NearestInHalves | None:
-        """The step for some anchors, (n_labels, n_dims); None with too few dimensions to split."""
+    def of(cls, anchors: Float, centre: Float) -> NearestInHalves | None:
+        """The step for centred anchors; None with too few dimensions to split.
+
+        Parameters
+        ----------
+        anchors
+            (n_labels, n_dims).
+        centre
+            (n_dims,) that was subtracted from them.
+        """
         from scipy.fft import dct, idct
 
         n_labels, n_dims = anchors.shape
@@ -73,13 +84,16 @@ class NearestInHalves:
             rotated[:, order[n_dims // 2 :]] = 0.0
             half = idct(rotated, norm="ortho") * signs
             splits.append([unit_rows(half), unit_rows(anchors - half)])
-        return cls(np.array(splits))
+        return cls(centre, np.array(splits))
 
     def __call__(self, block: Block, state: State) -> tuple[State, Agreements]:
         """The state as it is, and the summary of one block."""
         n_splits, _, n_labels, n_dims = self.halves.shape
         used = block.known != EXCLUDED
-        scores = scores_by_label(self.halves.reshape(-1, n_dims).astype(np.float32), block.single)
+        weights = self.halves.reshape(-1, n_dims)
+        scores = scores_by_label(weights.astype(np.float32), block.single)
+        # The length of a centred document does not matter, so it is not divided by.
+        scores -= np.multiply.outer(weights @ self.centre, block.lengths).astype(np.float32)
         labels = [
             two_best(half)[0][used] for half in scores.reshape(2 * n_splits, n_labels, len(block))
         ]
