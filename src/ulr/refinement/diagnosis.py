@@ -130,9 +130,9 @@ class Diagnosis:
         found = []
         if self.reliability is not None and self.reliability < _LEAST_RELIABILITY:
             found.append(
-                "The names of the labels say little about these documents, so that hardly anything "
-                "was refined and many labels may be wrong. Use names that say what the documents are "
-                "about, another encoder (see 'ulr encoders'), or give some examples."
+                "The names of the labels say little about these documents, so many labels may be "
+                "wrong. Use names that say what the documents are about, another encoder (see 'ulr "
+                "encoders'), or give some examples."
             )
         if self.refined and self.fit < _LEAST_FIT:
             found.append(
