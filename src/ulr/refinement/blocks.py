@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ulr.refinement.rule import Rule
 
 UNKNOWN, EXCLUDED = -1, -2
-_BLOCK_NUMBERS = 1 << 21
-_LEAST_DIMS = 128  # scores of many labels need memory too
+_ONE_BLOCK, _BLOCK_NUMBERS = 1 << 22, 1 << 23
+_MOST_ROWS = 16_384  # scores of many labels need memory too
 
 Result = TypeVar("Result")
 State = Mapping[str, NDArray[Any]]
@@ -300,11 +300,17 @@ class Blocks:
 
 
 def _block_rows(n_documents: int, n_dims: int) -> int:
-    """Rows of a block: a power of two of blocks of equal size, so that threads have equal work."""
-    n_blocks = 1
-    while n_blocks * _BLOCK_NUMBERS < n_documents * max(n_dims, _LEAST_DIMS):
+    """Rows of a block.
+
+    There is a power of two of equal blocks, so that threads have equal work. Few large blocks are
+    faster than many small ones, and a few documents are faster on one thread.
+    """
+    if n_documents * n_dims <= _ONE_BLOCK:
+        return min(max(n_documents, 1), _MOST_ROWS)
+    n_blocks = 2
+    while n_documents * n_dims > n_blocks * _BLOCK_NUMBERS or n_documents > n_blocks * _MOST_ROWS:
         n_blocks *= 2
-    return max(1, -(-n_documents // n_blocks))
+    return -(-n_documents // n_blocks)
 
 
 def run_ahead(pool: Executor, calls: Iterable[Callable[[], Result]], most: int) -> Iterator[Result]:
