@@ -91,7 +91,7 @@ MUTANTS = [
     Mutant("names do not count", "discriminant.py", "views.append(View(names, normalize=True))", "pass"),
     Mutant("examples do not replace names", "discriminant.py", "max(kappa / c.reliable, by_examples)", "kappa / c.reliable"),
     Mutant("unreliable names trusted", "diagnosis.py", "_LEAST_RELIABILITY = 0.1", "_LEAST_RELIABILITY = -1.0"),
-    Mutant("one half twice", "reliability.py", "unit_rows(anchors - half)", "unit_rows(half)"),
+    Mutant("one half twice", "reliability.py", "order[size : 2 * size]", "order[:size]"),
     Mutant("anchor weight of the paper", "distances.py", "anchor_weight: float = 0.5", "anchor_weight: float = 0.4"),
     Mutant("empty cluster", "distances.py", 'empty_cluster: EmptyCluster = "mean"', 'empty_cluster: EmptyCluster = "previous"'),
     Mutant("known weight of the paper", "paper.py", "known_weight: float = 0.5", "known_weight: float = 0.4"),

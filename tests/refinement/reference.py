@@ -114,7 +114,8 @@ def kappa(x, anchors):
     for _ in range(max(1, min(4, 64 // k))):
         signs, order = random.choice([-1.0, 1.0], d), random.permutation(d)
         rows, names = dct(x * signs, norm="ortho"), dct(anchors * signs, norm="ortho")
-        halves = order[: d // 2], order[d // 2 :]
+        size = min(d // 2, 128)
+        halves = order[:size], order[size : 2 * size]
         labels = [(rows[:, half] @ unit(names[:, half]).T).argmax(axis=1) for half in halves]
         found.append(cohen_kappa_score(*labels, labels=range(k)))
     return float(np.mean(found))

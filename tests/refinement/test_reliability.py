@@ -35,7 +35,7 @@ def test_kappa_is_that_of_scikit_learn():
 
 
 @pytest.mark.parametrize("centre", [0.0, 0.7])
-@pytest.mark.parametrize(("n_labels", "n_dims"), [(2, 8), (4, 33), (20, 64), (90, 16)])
+@pytest.mark.parametrize(("n_labels", "n_dims"), [(2, 8), (4, 33), (20, 64), (90, 16), (3, 700)])
 def test_it_is_that_of_rotated_documents(n_labels, n_dims, centre):
     documents, anchors, _ = topics(2, n=500, n_labels=n_labels, n_dims=n_dims)
     x, a = (reference.unit(rows.astype(float)) for rows in (documents, anchors))

@@ -1,9 +1,9 @@
 """Split-half reliability of the anchors: whether they say anything about the documents at all.
 
-Documents are assigned to their nearest anchor twice, in two halves of the dimensions. If the names of
-the labels describe what tells the documents apart, both halves mostly agree; if they do not, as with
-sentiments and an encoder of topics, they agree hardly more often than by chance. The measure is
-Cohen's kappa of the two assignments, averaged over a few random halves. No label is used.
+Documents are assigned to their nearest anchor twice, in two random subspaces that have nothing in
+common. If the names of the labels describe what tells the documents apart, both mostly agree; if they
+do not, as with sentiments and an encoder of topics, they agree hardly more often than by chance. The
+measure is Cohen's kappa of the two assignments, averaged over a few pairs. No label is used.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ulr.refinement.products import Float, scores_by_label, two_best
 
 _MOST_SPLITS, _SPLIT_LABELS = 4, 64
 _FEWEST_DIMS = 8
+# Of a half, at most: in more dimensions halves agree more, whatever the names say.
+_HALF_DIMS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +47,15 @@ class Agreements(Summary):
 
 @dataclass(frozen=True, eq=False)
 class NearestInHalves:
-    """Finds the nearest anchors of every document in halves of the dimensions.
+    """Finds the nearest anchors of every document in pairs of subspaces.
 
     Attributes
     ----------
     centre
         (n_dims,) subtracted from unit documents.
     halves
-        (n_splits, 2, n_labels, n_dims) the centred anchors, projected onto either half of the
-        dimensions, at length one.
+        (n_splits, 2, n_labels, n_dims) the centred anchors, projected onto either subspace, at
+        length one.
     """
 
     centre: Float
@@ -75,15 +77,18 @@ class NearestInHalves:
         n_labels, n_dims = anchors.shape
         if n_dims < _FEWEST_DIMS:
             return None
-        random = np.random.default_rng(0)
+        random, size = np.random.default_rng(0), min(n_dims // 2, _HALF_DIMS)
         splits = []
         for _ in range(max(1, min(_MOST_SPLITS, _SPLIT_LABELS // n_labels))):
             # Signs and a cosine transform rotate at random, so that no dimension dominates a half.
             signs, order = random.choice([-1.0, 1.0], n_dims), random.permutation(n_dims)
             rotated = dct(anchors * signs, norm="ortho")
-            rotated[:, order[n_dims // 2 :]] = 0.0
-            half = idct(rotated, norm="ortho") * signs
-            splits.append([unit_rows(half), unit_rows(anchors - half)])
+            halves = []
+            for axes in (order[:size], order[size : 2 * size]):
+                kept = np.zeros_like(rotated)
+                kept[:, axes] = rotated[:, axes]
+                halves.append(unit_rows(idct(kept, norm="ortho") * signs))
+            splits.append(halves)
         return cls(centre, np.array(splits))
 
     def __call__(self, block: Block, state: State) -> tuple[State, Agreements]:
