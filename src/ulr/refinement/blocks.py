@@ -149,7 +149,8 @@ class Blocks:
         self.lengths = np.zeros(n_total) if lengths is None else lengths
         self.words = words
         self.n_jobs = n_jobs or available_cores()
-        self.block_rows = block_rows or _block_rows(n_total, self.n_dims)
+        copied = any(getattr(part, "dtype", None) != np.float32 for part in parts)
+        self.block_rows = block_rows or _block_rows(n_total, self.n_dims, copied)
         self.n_documents = n_total
         self._slices = list(self._cut())
         self.states: list[State] = [{} for _ in self._slices]
@@ -299,16 +300,17 @@ class Blocks:
         yield from run_ahead(self._pool, calls, 2 * n_threads)
 
 
-def _block_rows(n_documents: int, n_dims: int) -> int:
-    """Rows of a block.
+def _block_rows(n_documents: int, n_dims: int, copied: bool) -> int:
+    """Rows of a block, which are half as many where they are copied to become float32.
 
     There is a power of two of equal blocks, so that threads have equal work. Few large blocks are
     faster than many small ones, and a few documents are faster on one thread.
     """
     if n_documents * n_dims <= _ONE_BLOCK:
         return min(max(n_documents, 1), _MOST_ROWS)
+    most = _BLOCK_NUMBERS // 2 if copied else _BLOCK_NUMBERS
     n_blocks = 2
-    while n_documents * n_dims > n_blocks * _BLOCK_NUMBERS or n_documents > n_blocks * _MOST_ROWS:
+    while n_documents * n_dims > n_blocks * most or n_documents > n_blocks * _MOST_ROWS:
         n_blocks *= 2
     return -(-n_documents // n_blocks)
 
