@@ -19,31 +19,14 @@ EmptyCluster = Literal["mean", "previous"]
 
 @dataclass(frozen=True)
 class Distance:
-    """A distance between documents and centroids.
-
-    Attributes
-    ----------
-    name
-        The name users give.
-    linear
-        Whether its scores are linear in the document.
-    normalize
-        Whether documents and centroids are scaled to length one.
-    anchor_weight
-        Share of the anchor in an updated centroid.
-    keep
-        The iteration that is the result: the one with the ``lowest`` objective, or the ``last``.
-    empty_cluster
-        What replaces the mean of an empty cluster: the ``mean`` of all documents, or its
-        ``previous`` centroid.
-    """
+    """A distance between documents and centroids, with the settings of the paper for it."""
 
     name: str
-    linear: bool = True
-    normalize: bool = False
-    anchor_weight: float = 0.5
-    keep: Keep = "lowest"
-    empty_cluster: EmptyCluster = "mean"
+    linear: bool = True  # whether its scores are linear in the document
+    normalize: bool = False  # whether documents and centroids are scaled to length one
+    anchor_weight: float = 0.5  # share of the anchor in an updated centroid
+    keep: Keep = "lowest"  # the iteration that is the result: that of the lowest objective, or last
+    empty_cluster: EmptyCluster = "mean"  # it takes the mean of all documents, or does not move
 
 
 DISTANCES: dict[str, Distance] = {
@@ -53,11 +36,7 @@ DISTANCES: dict[str, Distance] = {
         Distance("l2"),
         Distance("dot"),
         Distance(
-            "jensen-shannon",
-            linear=False,
-            anchor_weight=0.0,
-            keep="last",
-            empty_cluster="previous",
+            "jensen-shannon", linear=False, anchor_weight=0.0, keep="last", empty_cluster="previous"
         ),
     )
 }

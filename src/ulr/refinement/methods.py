@@ -25,27 +25,13 @@ class NoOptions:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to refine labels.
-
-    Attributes
-    ----------
-    fit
-        Refines the anchors of a problem over its documents.
-    distances
-        Names of the distances that it can use.
-    options
-        A dataclass with its options and their defaults.
-    version
-        Increased whenever its results change; part of the key of resumable work.
-    uses_words
-        Whether it uses word counts.
-    """
+    """A way to refine labels."""
 
     fit: Callable[[Blocks, Problem, Any], Fitted]
-    distances: tuple[str, ...]
-    options: type
-    version: int
-    uses_words: bool = False
+    distances: tuple[str, ...]  # names of those that it can use
+    options: type  # a dataclass with its options and their defaults
+    version: int  # increased whenever its results change; part of the key of resumable work
+    uses_words: bool = False  # whether it uses word counts
 
 
 METHODS: dict[str, Method] = {
@@ -74,18 +60,13 @@ def choose_method(method: str, distance: str) -> str:
 
 def method_options(method: str, given: Mapping[str, Any]) -> Any:
     """The options of a method, with its defaults for those that are not given."""
-    accepted = METHODS[method].options
-    names = [field.name for field in fields(accepted)]
-    for name in given:
-        if name not in names:
-            others = [each for each, other in METHODS.items() if name in _option_names(other)]
+    names = {name: [each.name for each in fields(m.options)] for name, m in METHODS.items()}
+    for option in given:
+        if option not in names[method]:
+            others = [other for other in METHODS if option in names[other]]
             where = f"; it is an option of {', '.join(others)}" if others else ""
             raise ArrayError(
-                f"method {method!r} has no option {name!r}{where}. "
-                f"Its options: {', '.join(names) or 'none'}."
+                f"method {method!r} has no option {option!r}{where}. "
+                f"Its options: {', '.join(names[method]) or 'none'}."
             )
-    return accepted(**given)
-
-
-def _option_names(method: Method) -> list[str]:
-    return [field.name for field in fields(method.options)]
+    return METHODS[method].options(**given)

@@ -51,28 +51,13 @@ OnPass = Callable[[Pass], None]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Validated inputs of a method, next to the documents.
+    """Validated inputs of a method, next to the documents."""
 
-    Attributes
-    ----------
-    anchors
-        (n_labels + n_extra, n_dims) vectors of the labels, the user's first; with a random start
-        possibly none.
-    n_labels, n_documents
-        Number of the user's labels, and of the user's documents, which come first.
-    distance
-        The distance.
-    max_iter
-        Most passes over the documents.
-    random_state
-        Seed of everything that is drawn.
-    on_pass
-        Called after every pass; an exception that it raises ends the refinement.
-    """
-
-    anchors: Float
-    n_labels: int
-    n_documents: int
+    anchors: (
+        Float  # (n_labels + n_extra, n_dims) the user's first; may be empty with a random start
+    )
+    n_labels: int  # of the user
+    n_documents: int  # of the user, which come first
     distance: Distance
     max_iter: int = 100
     random_state: int = 0
@@ -86,39 +71,17 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a method returns.
-
-    Attributes
-    ----------
-    rule
-        Scores any documents with the refined labels.
-    initial_rule
-        Scores any documents with the labels before refinement.
-    centroids
-        (n_labels, n_dims) the refined labels in the space of the documents.
-    trace
-        One entry per pass.
-    best_iteration
-        The pass whose labels are the result.
-    converged
-        Whether the last pass changed no label, or as few as the method's tolerance allows.
-    method
-        The method actually used, where it is not the one that was asked for.
-    reason
-        Why it is another one.
-    n_fitted
-        Documents that the labels were refined on, where it is not all of them.
-    """
+    """What a method returns; see `Refinement`."""
 
     rule: Rule
     initial_rule: Rule
-    centroids: Float
+    centroids: Float  # (n_labels, n_dims)
     trace: tuple[Pass, ...]
     best_iteration: int
     converged: bool
-    method: str | None = None
+    method: str | None = None  # where it is not the one that was asked for
     reason: str | None = None
-    n_fitted: int | None = None
+    n_fitted: int | None = None  # where it is not all documents
 
 
 @dataclass(frozen=True, eq=False)
