@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -99,19 +98,10 @@ def refine(
     >>> refine(documents, [[1.0, 0.0], [0.0, 1.0]], method="ulr").predictions
     array([0, 0, 1, 1])
     """
-    method = choose_method(method, distance)
-    settings = method_options(method, options)
-    with _prepare(
-        documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
-    ) as inputs:
-        problem, blocks = inputs.problem(
-            anchors, extra_anchors, settings, max_iter, random_state, on_pass
-        )
-        with blocks:
-            refinement = _refine(blocks, problem, method, settings, inputs.known)
-            if not can_diagnose(problem):
-                return refinement
-            return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
+    inputs = _prepare(
+        documents, known, extra_documents, word_counts, method, distance, n_jobs, options
+    )
+    return inputs.refine(anchors, extra_anchors, max_iter, random_state, on_pass, diagnosed=True)
 
 
 def refine_many(
@@ -138,42 +128,31 @@ def refine_many(
     Parameters
     ----------
     documents
-        As in `refine`.
+        As in `refine`, and so are all others.
     anchor_sets
         Anchors of each set, (n_labels, n_dims).
-    method, distance, known, extra_documents, extra_anchors, word_counts
-        As in `refine`, the same for all sets.
-    random_state, max_iter, n_jobs, **options
-        As in `refine`.
 
     Yields
     ------
     Refinement
         Of each set, in order.
     """
-    method = choose_method(method, distance)
-    settings = method_options(method, options)
-    with _prepare(
-        documents, known, extra_documents, word_counts, DISTANCES[distance], n_jobs
-    ) as inputs:
-        # Few documents hardly occupy several threads, but several sets of anchors do.
-        side_by_side = inputs.blocks.in_memory and inputs.blocks.n_blocks <= _FEW_BLOCKS
-        at_once = inputs.blocks.n_jobs if side_by_side else 1
+    inputs = _prepare(
+        documents, known, extra_documents, word_counts, method, distance, n_jobs, options
+    )
+    # Few documents hardly occupy several threads, but several sets of anchors do.
+    side_by_side = inputs.blocks.in_memory and inputs.blocks.n_blocks <= _FEW_BLOCKS
+    at_once = inputs.blocks.n_jobs if side_by_side else 1
 
-        def refined(anchors: ArrayLike) -> Refinement:
-            problem, blocks = inputs.problem(
-                anchors, extra_anchors, settings, max_iter, random_state
-            )
-            if at_once > 1:
-                blocks.n_jobs = 1
-            with blocks:
-                return _refine(blocks, problem, method, settings, inputs.known)
+    def refined(anchors: ArrayLike) -> Refinement:
+        n_jobs = 1 if at_once > 1 else None
+        return inputs.refine(anchors, extra_anchors, max_iter, random_state, n_jobs=n_jobs)
 
-        if at_once == 1:
-            yield from map(refined, anchor_sets)
-            return
-        with ThreadPoolExecutor(at_once, thread_name_prefix="ulr") as pool:
-            yield from run_ahead(pool, (partial(refined, each) for each in anchor_sets), at_once)
+    if at_once == 1:
+        yield from map(refined, anchor_sets)
+        return
+    with ThreadPoolExecutor(at_once, thread_name_prefix="ulr") as pool:
+        yield from run_ahead(pool, (partial(refined, each) for each in anchor_sets), at_once)
 
 
 def score(
@@ -191,10 +170,8 @@ def score(
         (n_documents, n_dims).
     rule
         As of `Refinement.rule`.
-    word_counts
-        (n_documents, n_words) as in `refine`, for rules that have word weights.
-    n_jobs
-        As in `refine`.
+    word_counts, n_jobs
+        As in `refine`; counts are for rules that have word weights.
 
     Returns
     -------
@@ -227,48 +204,69 @@ def score_all(
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """Validated documents, in blocks."""
+    """Validated documents and settings, for any number of sets of anchors."""
 
-    blocks: Blocks
-    n_documents: int
-    distance: Distance
+    blocks: Blocks  # the extra documents come last
+    n_documents: int  # without the extra ones
     known: ArrayLike | None
+    distance: Distance
+    method: str
+    options: Any
 
-    def problem(
+    def refine(
         self,
         anchors: ArrayLike | int | None,
         extra_anchors: ArrayLike | None,
-        settings: Any,
         max_iter: int,
         random_state: int,
         on_pass: OnPass | None = None,
-    ) -> tuple[Problem, Blocks]:
-        """The problem of one set of anchors, and the documents with their known labels."""
+        *,
+        n_jobs: int | None = None,
+        diagnosed: bool = False,
+    ) -> Refinement:
+        """Refine one set of anchors and score the documents."""
         validation.positive("max_iter", max_iter, or_none=False)
-        random_start = getattr(settings, "start", "labels") == "random"
-        n_labels, vectors = self._anchors(anchors, random_start)
-        settings.validate(n_labels)
-        if random_start:
-            self._check_random_start(n_labels, extra_anchors)
-        if extra_anchors is not None:
-            extra = validation.anchors(
-                "extra_anchors", extra_anchors, self.blocks.n_dims, self.distance
-            )
-            vectors = np.concatenate([vectors, extra])
-        known = validation.known_labels(
-            self.known, self.n_documents, self.blocks.n_documents, n_labels
-        )
-        if self.distance.normalize:
+        n, distance = self.n_documents, self.distance
+        n_labels, vectors = self._anchors(anchors, extra_anchors)
+        problem = Problem(vectors, n_labels, n, distance, max_iter, random_state, on_pass)
+        known = validation.known_labels(self.known, n, self.blocks.n_documents, n_labels)
+        if distance.normalize:
             known[self.blocks.lengths == 0.0] = EXCLUDED
-        if not (known != EXCLUDED).any():
+        n_used = int(np.count_nonzero(known != EXCLUDED))
+        if not n_used:
             raise ArrayError("there is nothing to refine on: every document is a zero vector.")
-        problem = Problem(
-            vectors, n_labels, self.n_documents, self.distance, max_iter, random_state, on_pass
-        )
-        return problem, self.blocks.restarted(known)
+        with self.blocks.restarted(known, n_jobs or self.blocks.n_jobs) as blocks:
+            fitted = METHODS[self.method].fit(blocks, problem, self.options)
+            rules = [fitted.rule, fitted.initial_rule]
+            (predictions, unrefined), scores = blocks.score_all(rules, n)
+            if self.known is not None:
+                predictions = np.where(np.asarray(self.known) >= 0, self.known, predictions)
+            refinement = Refinement(
+                predictions=predictions.astype(np.intp),
+                scores=scores,
+                unrefined=unrefined.astype(np.intp),
+                rule=fitted.rule,
+                initial_rule=fitted.initial_rule,
+                centroids=fitted.centroids,
+                trace=fitted.trace,
+                best_iteration=fitted.best_iteration,
+                converged=fitted.converged,
+                n_fitted=fitted.n_fitted or n_used,
+                n_without_label=int(np.count_nonzero(predictions < 0)),
+                method=fitted.method or self.method,
+                distance=distance.name,
+                reason=fitted.reason,
+            )
+            if not diagnosed or not can_diagnose(problem):
+                return refinement
+            return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
 
-    def _anchors(self, given: ArrayLike | int | None, random_start: bool) -> tuple[int, Float]:
+    def _anchors(
+        self, given: ArrayLike | int | None, extra_anchors: ArrayLike | None
+    ) -> tuple[int, Float]:
+        """Number of the labels, and their vectors followed by the extra ones."""
         n_dims = self.blocks.n_dims
+        random_start = getattr(self.options, "start", "labels") == "random"
         if isinstance(given, int | np.integer):
             if not random_start:
                 raise ArrayError(
@@ -288,13 +286,18 @@ class _Inputs:
             n_labels = len(vectors)
         if n_labels < 2:
             raise ArrayError(f"at least 2 labels are needed; got {n_labels}.")
+        self.options.validate(n_labels)
+        if random_start:
+            self._check_random_start(n_labels, extra_anchors)
+        if extra_anchors is not None:
+            extra = validation.anchors("extra_anchors", extra_anchors, n_dims, self.distance)
+            vectors = np.concatenate([vectors, extra])
         return n_labels, vectors
 
     def _check_random_start(self, n_labels: int, extra_anchors: ArrayLike | None) -> None:
-        if extra_anchors is not None:
-            raise ArrayError("extra_anchors need start='labels'; a random start has no anchors.")
-        if self.known is not None:
-            raise ArrayError("known labels need start='labels'; a random start has no anchors.")
+        for name, value in (("extra_anchors", extra_anchors), ("known labels", self.known)):
+            if value is not None:
+                raise ArrayError(f"{name} need start='labels'; a random start has no anchors.")
         if self.n_documents < n_labels:
             raise ArrayError(
                 f"n_documents={self.n_documents} should be >= n_labels={n_labels} for a random "
@@ -302,16 +305,19 @@ class _Inputs:
             )
 
 
-@contextmanager
 def _prepare(
     documents: ArrayLike | VectorSource,
     known: ArrayLike | None,
     extra_documents: ArrayLike | VectorSource | None,
     word_counts: csr_matrix | None,
-    distance: Distance,
+    method: str,
+    distance: str,
     n_jobs: int | None,
-) -> Iterator[_Inputs]:
+    options: Mapping[str, Any],
+) -> _Inputs:
     """Validate the documents and measure them."""
+    method = choose_method(method, distance)
+    settings = method_options(method, options)
     validation.positive("n_jobs", n_jobs)
     parts = [validation.vector_source("documents", documents)]
     n_documents, n_dims = int(parts[0].shape[0]), int(parts[0].shape[1])
@@ -320,31 +326,5 @@ def _prepare(
     if word_counts is not None:
         word_counts = validation.word_counts(word_counts, n_documents, parts)
     with Blocks(parts, words=word_counts, n_jobs=n_jobs) as blocks:
-        blocks.lengths = validation.measure(blocks, not distance.linear)
-        yield _Inputs(blocks, n_documents, distance, known)
-
-
-def _refine(
-    blocks: Blocks, problem: Problem, method: str, settings: Any, known: ArrayLike | None
-) -> Refinement:
-    n = problem.n_documents
-    fitted = METHODS[method].fit(blocks, problem, settings)
-    (predictions, unrefined), scores = blocks.score_all([fitted.rule, fitted.initial_rule], n)
-    if known is not None:
-        predictions = np.where(np.asarray(known) >= 0, known, predictions)
-    return Refinement(
-        predictions=predictions.astype(np.intp),
-        scores=scores,
-        unrefined=unrefined.astype(np.intp),
-        rule=fitted.rule,
-        initial_rule=fitted.initial_rule,
-        centroids=fitted.centroids,
-        trace=fitted.trace,
-        best_iteration=fitted.best_iteration,
-        converged=fitted.converged,
-        n_fitted=fitted.n_fitted or int(np.count_nonzero(blocks.known != EXCLUDED)),
-        n_without_label=int(np.count_nonzero(predictions < 0)),
-        method=fitted.method or method,
-        distance=problem.distance.name,
-        reason=fitted.reason,
-    )
+        blocks.lengths = validation.measure(blocks, not DISTANCES[distance].linear)
+    return _Inputs(blocks, n_documents, known, DISTANCES[distance], method, settings)

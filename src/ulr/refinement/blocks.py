@@ -7,19 +7,19 @@ and block boundaries depend on the documents only, so results do not depend on t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from itertools import pairwise, starmap
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ulr.cores import available_cores
-from ulr.errors import ArrayError
 from ulr.refinement.products import Float, Labels, Single
 
 if TYPE_CHECKING:
@@ -51,28 +51,13 @@ class VectorSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some consecutive documents.
+    """Some consecutive documents."""
 
-    Attributes
-    ----------
-    start
-        Position of the first one.
-    documents
-        (n, n_dims) as given, of any floating type.
-    known
-        (n,) label index, `UNKNOWN` where it is not known, `EXCLUDED` for documents that take no
-        part and get no label.
-    lengths
-        (n,) Euclidean length of each document.
-    words
-        (n, n_words) sparse word counts; None without texts.
-    """
-
-    start: int
-    documents: NDArray[np.floating]
-    known: Labels
-    lengths: Float
-    words: csr_matrix | None = None
+    start: int  # position of the first one
+    documents: NDArray[np.floating]  # (n, n_dims) as given
+    known: Labels  # (n,) label index, `UNKNOWN`, or `EXCLUDED` for documents that take no part
+    lengths: Float  # (n,) Euclidean lengths
+    words: csr_matrix | None = None  # (n, n_words) counts; None without texts
 
     def __len__(self) -> int:
         return len(self.known)
@@ -99,91 +84,63 @@ class Summary:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-SummaryType = TypeVar("SummaryType", bound=Summary, covariant=True)
-
-
-class Step(Protocol, Generic[SummaryType]):
-    """One pass over the documents: a frozen, picklable dataclass of small arrays."""
-
-    def __call__(self, block: Block, state: State) -> tuple[State, SummaryType]:
-        """New state and summary of one block."""
-        ...
+SummaryType = TypeVar("SummaryType", bound=Summary)
+# A pass over the documents, block by block: a frozen, picklable dataclass of small arrays.
+Step = Callable[[Block, State], tuple[State, SummaryType]]
 
 
 class Blocks:
     """Documents in blocks, with the state of each block between passes.
 
     Use it as a context manager: it owns a pool of threads.
-
-    Parameters
-    ----------
-    parts
-        Sources of rows, one below the other; no block contains rows of two of them.
-    known
-        (n_documents,) label codes, see `Block.known`; all unknown by default.
-    lengths
-        (n_documents,) Euclidean lengths; zeros by default, before they are measured.
-    words
-        (n_documents, n_words) sparse word counts, where there are texts.
-    n_jobs
-        Number of threads; every available core by default.
-    block_rows
-        Documents of a block; chosen from the number of dimensions by default.
     """
 
     def __init__(
         self,
-        parts: Sequence[VectorSource],
-        known: Labels | None = None,
-        lengths: Float | None = None,
-        words: csr_matrix | None = None,
+        parts: Sequence[VectorSource],  # one below the other; no block has rows of two of them
+        known: Labels | None = None,  # (n_documents,) see `Block.known`; all unknown by default
+        lengths: Float | None = None,  # (n_documents,) zeros by default, before they are measured
+        words: csr_matrix | None = None,  # (n_documents, n_words) counts, where there are texts
         *,
-        n_jobs: int | None = None,
-        block_rows: int | None = None,
+        n_jobs: int | None = None,  # number of threads; every available core by default
+        block_rows: int | None = None,  # chosen from the number of dimensions by default
     ) -> None:
         self.parts = list(parts)
         self.n_dims = int(parts[0].shape[1])
-        self._offsets = np.cumsum([0, *(int(part.shape[0]) for part in parts)])
-        n_total = int(self._offsets[-1])
-        self.known = np.full(n_total, UNKNOWN, dtype=np.int32) if known is None else known
-        self.lengths = np.zeros(n_total) if lengths is None else lengths
+        self._offsets = np.cumsum([0, *(int(part.shape[0]) for part in parts)]).tolist()
+        self.n_documents = n = self._offsets[-1]
+        self.known = np.full(n, UNKNOWN, dtype=np.int32) if known is None else known
+        self.lengths = np.zeros(n) if lengths is None else lengths
         self.words = words
         self.n_jobs = n_jobs or available_cores()
         copied = any(getattr(part, "dtype", None) != np.float32 for part in parts)
-        self.block_rows = block_rows or _block_rows(n_total, self.n_dims, copied)
-        self.n_documents = n_total
-        self._slices = list(self._cut())
+        self.block_rows = block_rows or _block_rows(n, self.n_dims, copied)
+        self._slices = [
+            slice(start, min(start + self.block_rows, last))
+            for first, last in pairwise(self._offsets)
+            for start in range(first, last, self.block_rows)
+        ]
         self.states: list[State] = [{} for _ in self._slices]
         self._pool: ThreadPoolExecutor | None = None
-
-    def _cut(self) -> Iterator[slice]:
-        """Slices of positions, none across two parts."""
-        for first, last in pairwise(self._offsets.tolist()):
-            for start in range(first, last, self.block_rows):
-                yield slice(start, min(start + self.block_rows, last))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
-    def restarted(self, known: Labels, n_jobs: int | None = None) -> Blocks:
+    def restarted(self, known: Labels, n_jobs: int) -> Self:
         """The same documents without state, for a refinement with some known labels."""
-        return Blocks(
+        return type(self)(
             self.parts,
             known,
             self.lengths,
             self.words,
-            n_jobs=n_jobs or self.n_jobs,
+            n_jobs=n_jobs,
             block_rows=self.block_rows,
         )
-
-    def close(self) -> None:
-        """Stop the threads; the blocks can still be used, and start them again."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
 
     @property
     def n_blocks(self) -> int:
@@ -214,13 +171,12 @@ class Blocks:
             states.append(state)
             total = summary if total is None else total + summary
         self.states = states
-        if total is None:
-            raise ArrayError("there are no documents.")
+        assert total is not None
         return total
 
-    def score(self, rule: Rule, n_documents: int | None = None) -> tuple[Labels, Single]:
-        """Labels (n,) and scores (n, n_labels) of the first documents by a rule."""
-        [labels], scores = self.score_all([rule], n_documents)
+    def score(self, rule: Rule) -> tuple[Labels, Single]:
+        """Labels (n,) and scores (n, n_labels) of all documents by a rule."""
+        [labels], scores = self.score_all([rule])
         return labels, scores
 
     def score_all(
@@ -252,51 +208,43 @@ class Blocks:
         ):
             return first
         gathered = np.empty((len(rows), self.n_dims), dtype=np.float32)
-        edges = np.searchsorted(rows, self._offsets)
-        for part, offset, begin, end in zip(
-            self.parts, self._offsets[:-1], edges[:-1], edges[1:], strict=True
-        ):
-            wanted = rows[begin:end] - offset
-            if isinstance(part, np.ndarray):
-                gathered[begin:end] = part[wanted]
-                continue
-            for start in range(0, int(part.shape[0]), self.block_rows):
-                low, high = np.searchsorted(wanted, [start, start + self.block_rows])
-                if low < high:
-                    block = np.asarray(part[start : start + self.block_rows])
-                    gathered[begin + low : begin + high] = block[wanted[low:high] - start]
+        for block in self._slices:
+            low, high = np.searchsorted(rows, [block.start, block.stop])
+            if low < high:
+                gathered[low:high] = self._read(block)[rows[low:high] - block.start]
         return gathered
 
+    def _read(self, rows: slice) -> NDArray[np.floating]:
+        """The documents of one block."""
+        number = bisect_right(self._offsets, rows.start) - 1
+        offset = self._offsets[number]
+        return np.asarray(self.parts[number][rows.start - offset : rows.stop - offset])
+
     def _load(self, rows: slice) -> Block:
-        part = int(np.searchsorted(self._offsets, rows.start, side="right")) - 1
-        offset = int(self._offsets[part])
-        documents = np.asarray(self.parts[part][rows.start - offset : rows.stop - offset])
         words = None if self.words is None else self.words[rows]
-        return Block(rows.start, documents, self.known[rows], self.lengths[rows], words)
+        return Block(rows.start, self._read(rows), self.known[rows], self.lengths[rows], words)
 
     def _map(self, work: Callable[[Block, State], Result]) -> Iterator[Result]:
         """`work` on every block and its state, results in block order.
 
         Sources other than arrays are read by the calling thread, in order and ahead of the work.
         """
-        n_threads = min(self.n_jobs, self.n_blocks)
-        if n_threads == 1:
-            for rows, state in zip(self._slices, self.states, strict=True):
-                yield work(self._load(rows), state)
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="ulr")
 
         def load_and_work(rows: slice, state: State) -> Result:
             return work(self._load(rows), state)
 
-        in_memory = self.in_memory
-        calls = (
-            partial(load_and_work, rows, state)
-            if in_memory
-            else partial(work, self._load(rows), state)
-            for rows, state in zip(self._slices, self.states, strict=True)
-        )
+        blocks = zip(self._slices, self.states, strict=True)
+        n_threads = min(self.n_jobs, self.n_blocks)
+        if n_threads == 1:
+            yield from starmap(load_and_work, blocks)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="ulr")
+        calls: Iterator[Callable[[], Result]]
+        if self.in_memory:
+            calls = (partial(load_and_work, rows, state) for rows, state in blocks)
+        else:
+            calls = (partial(work, self._load(rows), state) for rows, state in blocks)
         yield from run_ahead(self._pool, calls, 2 * n_threads)
 
 
