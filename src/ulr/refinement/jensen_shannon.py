@@ -69,40 +69,23 @@ def distances(points: Float, centroids: Float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class Clusters(Summary):
-    """Sums over the documents whose label is not known; see `ulr.refinement.paper`.
+    """Sums over the documents whose label is not known; see `ulr.refinement.paper`."""
 
-    Attributes
-    ----------
-    sums, counts
-        (n_centroids, n_dims) and (n_centroids,) change of the sum and of the number of documents
-        in each cluster.
-    total
-        Sum of the distances of documents to their centroids.
-    changed, scored
-        Documents that changed their label, and that were compared with all centroids.
-    """
-
-    sums: Float
-    counts: Float
-    total: float
-    changed: int
-    scored: int
+    sums: Float  # (n_centroids, n_dims) change of the sum of the documents in each cluster
+    counts: Float  # (n_centroids,) change of their number
+    total: float  # sum of the distances of documents to their centroids
+    changed: int  # documents that changed their label
+    scored: int  # documents that were compared with all centroids
 
 
 @dataclass(frozen=True, eq=False)
 class Assign:
-    """Assigns every document to its nearest centroid.
+    """Assigns every document to its nearest centroid."""
 
-    Attributes
-    ----------
-    centroids
-        (n_centroids, n_dims).
-    movement
-        Largest distance that a centroid has moved since the last pass; infinite in the first.
-    """
-
-    centroids: Float
-    movement: float
+    centroids: Float  # (n_centroids, n_dims)
+    movement: (
+        float  # largest distance that one has moved since the last pass; infinite in the first
+    )
 
     def __call__(self, block: Block, state: State) -> tuple[State, Clusters]:
         """State: labels, and lower bounds of the distances to all other centroids."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ulr.refinement import jensen_shannon, validation
 from ulr.refinement.blocks import UNKNOWN, Block, Blocks, State, Summary
-from ulr.refinement.distances import Distance, EmptyCluster, Keep, squared_lengths
+from ulr.refinement.distances import Distance, EmptyCluster, Keep, squared_lengths, unit_rows
 from ulr.refinement.jensen_shannon import Clusters
 from ulr.refinement.products import Float, Labels, grouped_sums, label_sums
 from ulr.refinement.result import Fitted, Pass, Problem
@@ -125,24 +125,18 @@ def _rule(centroids: Float, distance: Distance) -> Rule:
 
 def _random_documents(blocks: Blocks, problem: Problem) -> Float:
     usable = np.flatnonzero(blocks.known[: problem.n_documents] == UNKNOWN)
-    chosen = np.random.default_rng(problem.random_state).choice(
-        usable, problem.n_labels, replace=False
-    )
-    order = np.argsort(chosen)
-    documents = np.empty((len(chosen), blocks.n_dims))
-    documents[order] = _points(blocks.gather(chosen[order]), problem.distance)
-    return documents
+    random = np.random.default_rng(problem.random_state)
+    chosen = random.choice(usable, problem.n_labels, replace=False)
+    documents = _points(blocks.gather(np.sort(chosen)), problem.distance)
+    return documents[np.argsort(np.argsort(chosen))]
 
 
 def _points(documents: NDArray[np.floating], distance: Distance) -> Float:
     """Documents in float64, as the distance compares them."""
-    rows = documents.astype(np.float64)
     if not distance.linear:
-        return jensen_shannon.distributions(rows)
-    if distance.normalize:
-        lengths = np.sqrt(squared_lengths(rows))
-        rows /= np.where(lengths > 0, lengths, 1.0)[:, None]
-    return rows
+        return jensen_shannon.distributions(documents)
+    rows = documents.astype(np.float64)
+    return unit_rows(rows) if distance.normalize else rows
 
 
 def _match(anchors: Float, centroids: Float, distance: Distance) -> NDArray[np.intp]:
@@ -159,36 +153,20 @@ def _match(anchors: Float, centroids: Float, distance: Distance) -> NDArray[np.i
 
 @dataclass(frozen=True, eq=False)
 class _Update:
-    """Computes the centroids of the next pass.
+    """Computes the centroids of the next pass."""
 
-    Attributes
-    ----------
-    anchors, anchor_weight
-        The anchors and their share in a centroid.
-    known_means, known_weights
-        Mean of the known documents of each label, and its share in the rest, (n_centroids, 1).
-    keep_empty
-        Whether an empty cluster keeps its centroid.
-    linear
-        Whether the distance is linear.
-    """
-
-    anchors: Float
-    anchor_weight: float
-    known_means: Float
-    known_weights: Float
-    keep_empty: bool
+    anchors: Float  # (n_centroids, n_dims)
+    anchor_weight: float  # their share in the centroids
+    known_means: Float  # (n_centroids, n_dims) means of the known documents
+    known_weights: Float  # (n_centroids, 1) their shares in the rest
+    keep_empty: bool  # whether an empty cluster keeps its centroid
     linear: bool
 
     @classmethod
     def of(cls, blocks: Blocks, problem: Problem, options: PaperOptions) -> _Update:
         """The update of one refinement."""
         distance = problem.distance
-        weight = options.anchor_weight
-        if weight is None:
-            weight = distance.anchor_weight
-        if options.start == "random":
-            weight = 0.0
+        weight = distance.anchor_weight if options.anchor_weight is None else options.anchor_weight
         n_centroids = len(problem.anchors) or problem.n_labels
         sums, counts = np.zeros((n_centroids, blocks.n_dims)), np.zeros(n_centroids)
         rows = np.flatnonzero(blocks.known >= 0)
@@ -199,7 +177,7 @@ class _Update:
             counts += np.bincount(labels, minlength=n_centroids)
         return cls(
             anchors=problem.anchors,
-            anchor_weight=weight,
+            anchor_weight=0.0 if options.start == "random" else weight,
             known_means=sums / np.maximum(counts, 1.0)[:, None],
             known_weights=np.where(counts > 0, options.known_weight, 0.0)[:, None],
             keep_empty=(options.empty_cluster or distance.empty_cluster) == "previous",
@@ -276,10 +254,8 @@ class _LinearPasses:
 def _largest_changes(before: LinearRule, after: LinearRule, mean: Float) -> tuple[Float, Float]:
     """How far the lead of each label can have fallen.
 
-    Returns
-    -------
-    shift, movement
-        (n_labels,) and (n_labels,): at the mean document, and per unit of distance from it.
+    Returns shift and movement, both (n_labels,): at the mean document, and per unit of distance
+    from it.
     """
     change = after.views[0].weights - before.views[0].weights
     at_mean = change @ mean + after.offsets - before.offsets
@@ -350,18 +326,10 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Reassign:
-    """Assigns the documents whose label may have changed.
-
-    Attributes
-    ----------
-    rule
-        Scores of the new centroids.
-    shift, movement
-        As of `_largest_changes`.
-    """
+    """Assigns the documents whose label may have changed, by the rule of the new centroids."""
 
     rule: LinearRule
-    shift: Float
+    shift: Float  # and movement: as of `_largest_changes`
     movement: Float
 
     def __call__(self, block: Block, state: State) -> tuple[State, Clusters]:

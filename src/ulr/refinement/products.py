@@ -86,15 +86,7 @@ def gram(documents: Single) -> Float:
 
 
 def solve_positive_definite(matrix: Float, right: Float) -> Float:
-    """``inverse(matrix) @ right`` for a symmetric positive definite matrix, by blocked Cholesky.
-
-    Parameters
-    ----------
-    matrix
-        (n, n).
-    right
-        (n, n_columns).
-    """
+    """``inverse(matrix) @ right`` for a symmetric positive definite matrix, by blocked Cholesky."""
     n = len(matrix)
     blocks = [slice(start, min(start + _EDGE, n)) for start in range(0, n, _EDGE)]
     lower = np.array(matrix, dtype=np.float64)
@@ -124,16 +116,7 @@ def label_sums(
 ) -> Float:
     """Sum of the documents of each label in float64, shape (n_labels, n_dims).
 
-    Parameters
-    ----------
-    documents
-        (n, n_dims).
-    labels
-        (n,) label index of each.
-    n_labels
-        Number of labels.
-    previous
-        (n,) labels from whose sums the documents are subtracted.
+    They are subtracted from the sums of their previous labels, if there are any.
     """
     members = np.zeros((n_labels, len(documents)))
     columns = np.arange(len(documents))
@@ -148,16 +131,8 @@ def grouped_sums(
 ) -> Float:
     """Weighted sum of the documents of each label in float64, shape (n_labels, n_dims).
 
-    Faster than `label_sums` where all documents have a label: each is added to one sum only.
-
-    Parameters
-    ----------
-    documents, weights
-        (n, n_dims) and (n,).
-    labels
-        (n,) label index of each; documents with a negative one are left out.
-    n_labels
-        Number of labels.
+    Documents with a negative label are left out. Faster than `label_sums` where all documents have
+    a label: each is added to one sum only.
     """
     sums = np.zeros((n_labels, documents.shape[1]))
     order = np.argsort(labels, kind="stable")

@@ -59,34 +59,21 @@ class Rule(Protocol):
 class View:
     """Linear scores of documents after a fixed transformation.
 
-    Attributes
-    ----------
-    weights
-        (n_labels, n_dims).
-    normalize
-        Whether documents are scaled to length one.
-    centre
-        (n_dims,) subtracted from unit documents, which are then scaled to length one again; None
-        for nothing. Only with `normalize`.
+    With `normalize`, documents are scaled to length one; with a centre, it is then subtracted, and
+    they are scaled to length one again.
     """
 
-    weights: Float
+    weights: Float  # (n_labels, n_dims)
     normalize: bool
-    centre: Float | None = None
+    centre: Float | None = None  # (n_dims,) only with `normalize`
 
     def scores(self, documents: Single, lengths: Float) -> tuple[Single, Single]:
-        """Scores, (n_labels, n), and a bound on the rounding error of each document, (n,).
-
-        Parameters
-        ----------
-        documents
-            (n, n_dims).
-        lengths
-            (n,) their Euclidean lengths.
-        """
+        """Scores, (n_labels, n), and a bound on the rounding error of each document, (n,)."""
         scores = scores_by_label(self.weights.astype(np.float32), documents)
         steepest = float(np.sqrt(squared_lengths(self.weights).max()))
-        rounding = _relative_rounding(self.weights.shape[1]) * steepest
+        # A sum of n products in any order is off by at most n roundings; a few more are for the
+        # rounded factors and for scaling.
+        rounding = (self.weights.shape[1] + 16) * _ROUNDING * steepest
         if not self.normalize:
             return scores, (rounding * lengths).astype(np.float32)
         inverse = inverse_lengths(lengths)
@@ -106,15 +93,6 @@ class View:
         return documents @ self.weights.T
 
 
-def _relative_rounding(n_dims: int) -> float:
-    """Bound on the error of a float32 product, relative to the lengths of its vectors.
-
-    A sum of n products in any order is off by at most n roundings; a few more are for the rounded
-    factors and for scaling.
-    """
-    return (n_dims + 16) * _ROUNDING
-
-
 def inverse_lengths(lengths: Float) -> Single:
     """One over each length; 0 for zero."""
     return (1.0 / np.where(lengths > 0, lengths, np.inf)).astype(np.float32)
@@ -123,14 +101,7 @@ def inverse_lengths(lengths: Float) -> Single:
 def inverse_distances(documents: Single, inverse: Single, centre: Float) -> Single:
     """(n,) one over the distance of each unit document from the centre; 0 for zero documents.
 
-    Parameters
-    ----------
-    documents
-        (n, n_dims) as given.
-    inverse
-        (n,) their inverse lengths.
-    centre
-        (n_dims,).
+    `documents` are as given, and `inverse` has their inverse lengths.
     """
     near = scores_by_label(centre.astype(np.float32)[None], documents)[0] * inverse
     squares = 1.0 - 2.0 * near.astype(np.float64) + float(centre @ centre)
@@ -140,25 +111,16 @@ def inverse_distances(documents: Single, inverse: Single, centre: Float) -> Sing
 
 @dataclass(frozen=True, eq=False)
 class LinearRule:
-    """A sum of linear scores, of one or several views of a document.
-
-    Attributes
-    ----------
-    views
-        The views.
-    offsets
-        (n_labels,) added to the scores.
-    subtract_square
-        Whether the squared length of the document is subtracted, which makes the scores of ``l2``
-        negative distances and changes no label.
-    words
-        Weights of words, added to the score where a document has word counts.
-    """
+    """A sum of linear scores, of one or several views of a document, and of its words."""
 
     views: tuple[View, ...]
-    offsets: Float
+    offsets: Float  # (n_labels,) added to the scores
+    # Whether the squared length of the document is subtracted, which makes the scores of ``l2``
+    # negative distances and changes no label.
     subtract_square: bool = False
-    words: WordWeights | None = None
+    words: WordWeights | None = None  # for documents that have word counts
+
+    needs_distributions = False
 
     @property
     def n_labels(self) -> int:
@@ -170,21 +132,12 @@ class LinearRule:
         """Dimensions of the documents."""
         return self.views[0].weights.shape[1]
 
-    @property
-    def needs_distributions(self) -> bool:
-        """Whether documents must be probabilities."""
-        return False
-
-    @property
-    def _normalize(self) -> bool:
-        return any(view.normalize for view in self.views)
-
     def apply(self, block: Block) -> tuple[Labels, Single]:
         """Labels and scores of a block; see `Rule`."""
         labels, by_label, _ = self.label(block)
         scores = np.ascontiguousarray(by_label.T)
         none = block.known == EXCLUDED
-        if self._normalize:
+        if any(view.normalize for view in self.views):
             none |= block.lengths == 0.0
         labels[none] = -1
         scores[none] = 0.0
@@ -196,21 +149,17 @@ class LinearRule:
         """Labels (n,), scores (n_labels, n) and leads (n,) over the second best label.
 
         Scores are float32; where rounding could decide between two labels, they are computed again
-        in float64. A lead is a lower bound of the exact one.
-
-        Parameters
-        ----------
-        block
-            The documents.
-        rows
-            Positions in the block; None for all.
+        in float64. A lead is a lower bound of the exact one. `rows` are positions in the block;
+        None for all.
         """
         used: Any = slice(None) if rows is None else rows
         documents = np.ascontiguousarray(block.documents[used], dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             scores, bound = self._single_scores(documents, block.lengths[used])
-            from_words = self._word_scores(block, rows)
-            if from_words is not None:
+            from_words = None
+            if self.words is not None and block.words is not None:
+                counts = block.words if rows is None else block.words[rows]
+                from_words = self.words.scores(counts)
                 scores += from_words
             labels, best, second = two_best(scores)
             lead = best - second - 2 * bound
@@ -235,11 +184,6 @@ class LinearRule:
             scores -= squares
             bound = bound + np.float32(16 * _ROUNDING) * squares
         return scores, bound + np.float32(16 * _ROUNDING * np.abs(self.offsets).max())
-
-    def _word_scores(self, block: Block, rows: NDArray[np.intp] | None) -> Single | None:
-        if self.words is None or block.words is None:
-            return None
-        return self.words.scores(block.words if rows is None else block.words[rows])
 
     def _exact(
         self, block: Block, rows: NDArray[np.intp], words: Single | None
@@ -290,7 +234,7 @@ def _with_highest(scores: Single, labels: Labels) -> Single:
     each = np.arange(len(labels))
     others = scores.copy()
     others[labels, each] = -np.inf
-    highest = others.max(axis=0) if len(scores) > 1 else others[0]
+    highest = others.max(axis=0)
     first = others.argmax(axis=0)
     # An equal score of an earlier label would be preferred by argmax.
     least = np.where(first < labels, np.nextafter(highest, np.float32(np.inf)), highest)
@@ -300,15 +244,11 @@ def _with_highest(scores: Single, labels: Labels) -> Single:
 
 @dataclass(frozen=True, eq=False)
 class JensenShannonRule:
-    """Negative Jensen-Shannon distances of probabilities to centroids.
+    """Negative Jensen-Shannon distances of probabilities to centroids."""
 
-    Attributes
-    ----------
-    centroids
-        (n_labels, n_dims) distributions.
-    """
+    centroids: Float  # (n_labels, n_dims) distributions
 
-    centroids: Float
+    needs_distributions = True
 
     @property
     def n_labels(self) -> int:
@@ -319,11 +259,6 @@ class JensenShannonRule:
     def n_dims(self) -> int:
         """Dimensions of the documents."""
         return self.centroids.shape[1]
-
-    @property
-    def needs_distributions(self) -> bool:
-        """Whether documents must be probabilities."""
-        return True
 
     def apply(self, block: Block) -> tuple[Labels, Single]:
         """Labels and scores of a block; see `Rule`."""
