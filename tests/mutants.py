@@ -100,8 +100,8 @@ MUTANTS = [
     Mutant("last iteration", "paper.py", 'if keep == "last" or objective', 'if keep == "lowest" or objective'),
     Mutant("no exact scores", "rule.py", "doubtful = np.flatnonzero(~(lead > 0.0))", "doubtful = np.flatnonzero(lead < -9e9)"),
     Mutant("Jensen-Shannon bound", "jensen_shannon.py", "state[\"lower\"] - self.movement", "state[\"lower\"] + self.movement"),
-    Mutant("overturned by size alone", "diagnosis.py", "kept < _LEAST_KEPT and not", "not"),
-    Mutant("always trusted", "diagnosis.py", "_LEAST_FIT = 0.85", "_LEAST_FIT = 0.0"),
+    Mutant("overturned by size alone", "diagnosis.py", "kept < _LEAST_KEPT and resized", "resized"),
+    Mutant("always trusted", "diagnosis.py", "_LEAST_FIT = 0.7", "_LEAST_FIT = 0.0"),
     Mutant("summaries lose a block", "blocks.py", "total = summary if total is None else total + summary", "total = summary"),
 ]  # fmt: skip
 

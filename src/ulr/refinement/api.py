@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ulr.errors import ArrayError
 from ulr.refinement import validation
 from ulr.refinement.blocks import EXCLUDED, Blocks, VectorSource, run_ahead
-from ulr.refinement.diagnosis import can_diagnose, diagnose
+from ulr.refinement.diagnosis import diagnose
 from ulr.refinement.distances import DISTANCES, Distance
 from ulr.refinement.methods import METHODS, choose_method, method_options
 from ulr.refinement.products import Float, Labels, Single
@@ -257,7 +257,7 @@ class _Inputs:
                 distance=distance.name,
                 reason=fitted.reason,
             )
-            if not diagnosed or not can_diagnose(problem):
+            if not diagnosed:
                 return refinement
             return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
 

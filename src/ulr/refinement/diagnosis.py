@@ -5,7 +5,7 @@ No labelled document is used. docs/refinement.md has how often the warnings are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -36,30 +36,16 @@ _MOST_NAMED = 5
 class LabelDiagnosis:
     """How one label came out of the refinement.
 
-    Attributes
-    ----------
-    label
-        Its name, or its number.
-    before, after
-        Documents with this label before and after the refinement.
-    kept
-        Share of the documents before that still have it; None without any.
-    fit
-        How far its documents are above the others in similarity to its name, in standard
-        deviations; None without any documents.
-    closest
-        Another label whose name its documents are closer to than to its own; None without one.
-    overturned
-        Whether it may no longer mean what its name says: most of its documents left it while its
-        size changed by a factor of three or more, or they are closest to another label's name.
+    It is overturned if it may no longer mean what its name says: most of its documents left it
+    while its size changed by a factor of three or more, or they are closest to another label's name.
     """
 
-    label: str
-    before: int
-    after: int
-    kept: float | None
-    fit: float | None
-    closest: str | None
+    label: str  # its name, or its number
+    before: int  # documents with this label before the refinement
+    after: int  # and after it
+    kept: float | None  # share of the documents before that still have it; None without any
+    fit: float | None  # standard deviations by which they are more similar to its name than others
+    closest: str | None  # another label whose name its documents are closer to; None without one
     overturned: bool
 
 
@@ -185,13 +171,6 @@ def _listed(names: list[str]) -> str:
     return shown + (f" and {more} more" if more > 0 else "")
 
 
-def can_diagnose(problem: Problem) -> bool:
-    """Whether there are similarities of documents to the names of the labels."""
-    if problem.distance.linear:
-        return len(problem.anchors) > 0
-    return np.array_equal(problem.anchors, np.eye(problem.n_labels))
-
-
 def _similarities(documents: Single, lengths: Float, problem: Problem) -> Single:
     """(n_labels, n) cosines of documents with the names, or the probabilities that they are."""
     if not problem.distance.linear:
@@ -214,59 +193,57 @@ def _reliability(documents: Single, lengths: Float, problem: Problem) -> float |
     return step(Block(0, documents, known, lengths), {})[1].kappa
 
 
-def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagnosis:
-    """Diagnose a refinement."""
+def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagnosis | None:
+    """Diagnose a refinement; None where documents cannot be compared with the names of the labels."""
+    n_labels, anchors = problem.n_labels, problem.anchors
+    named = len(anchors) if problem.distance.linear else np.array_equal(anchors, np.eye(n_labels))
+    if not named:
+        return None
     predictions, unrefined = refinement.predictions, refinement.unrefined
-    n_labels = problem.n_labels
     labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0))
     after, before = predictions[labelled], unrefined[labelled]
     most = max(_SAMPLE, _SAMPLE_PER_LABEL * n_labels)
     sample = np.sort(np.random.default_rng(problem.random_state).permutation(len(labelled))[:most])
     documents, lengths = blocks.gather(labelled[sample]), blocks.lengths[labelled[sample]]
-    cosines = _similarities(documents, lengths, problem)
     some = slice(None, None, max(1, len(sample) // _SAMPLE))
-    similarity = _standardised(cosines)
+    similarity = _standardised(_similarities(documents, lengths, problem))
     sums = [_sums_by_label(similarity, labels[sample]) for labels in (before, after)]
     counts = [np.bincount(labels[sample], minlength=n_labels) for labels in (before, after)]
     fits = [contrasts(*each) for each in zip(sums, counts, strict=True)]
     closest = np.where(counts[1] > 0, sums[1].argmax(axis=0), np.arange(n_labels))
-    kept = _kept(before, after, n_labels)
-    sizes = [np.bincount(labels, minlength=n_labels) for labels in (before, after)]
-    labels = tuple(
-        LabelDiagnosis(
-            label=str(label),
-            before=int(sizes[0][label]),
-            after=int(sizes[1][label]),
-            kept=None if np.isnan(kept[label]) else float(kept[label]),
-            fit=None if np.isnan(fits[1][label]) else float(fits[1][label]),
-            closest=None if closest[label] == label else str(closest[label]),
-            overturned=_overturned(kept[label], sizes[0][label], sizes[1][label])
-            or bool(closest[label] != label),
-        )
-        for label in range(n_labels)
-    )
     return Diagnosis(
         documents=len(labelled),
         moved=int(np.count_nonzero(after != before)),
         fitted=min(refinement.n_fitted, len(labelled)),
         fit=contrast(fits[1], counts[1]) / max(contrast(fits[0], counts[0]), 1e-9),
         reliability=_reliability(documents[some], lengths[some], problem),
-        labels=labels,
+        labels=tuple(_of_labels(before, after, fits[1], closest)),
         refined=refinement.n_iter > 1,
     )
 
 
-def _kept(before: NDArray[np.integer], after: NDArray[np.integer], n_labels: int) -> Float:
-    """(n_labels,) share of the documents of a label that still have it; NaN without any."""
-    stayed = np.bincount(before[before == after], minlength=n_labels)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return stayed / np.bincount(before, minlength=n_labels)
-
-
-def _overturned(kept: float, before: int, after: int) -> bool:
-    """Whether most documents left a label while its size changed several times."""
-    factor = max(after, 1) / max(before, 1)
-    return bool(kept < _LEAST_KEPT and not 1 / _SIZE_FACTOR < factor < _SIZE_FACTOR)
+def _of_labels(
+    before: NDArray[np.intp], after: NDArray[np.intp], fits: Float, closest: NDArray[np.intp]
+) -> Iterator[LabelDiagnosis]:
+    n_labels = len(fits)
+    stayed, *sizes = (
+        np.bincount(labels, minlength=n_labels).tolist()
+        for labels in (before[before == after], before, after)
+    )
+    for label, (n_before, n_after) in enumerate(zip(*sizes, strict=True)):
+        kept = stayed[label] / n_before if n_before else None
+        factor = max(n_after, 1) / max(n_before, 1)
+        resized = not 1 / _SIZE_FACTOR < factor < _SIZE_FACTOR
+        nearest_other = closest[label] != label
+        yield LabelDiagnosis(
+            label=str(label),
+            before=n_before,
+            after=n_after,
+            kept=kept,
+            fit=None if np.isnan(fits[label]) else float(fits[label]),
+            closest=str(closest[label]) if nearest_other else None,
+            overturned=bool(nearest_other or (kept is not None and kept < _LEAST_KEPT and resized)),
+        )
 
 
 def _standardised(cosines: Single) -> Float:
@@ -289,14 +266,8 @@ def _sums_by_label(similarity: Float, labels: NDArray[np.integer]) -> Float:
 def contrasts(sums: Float, counts: NDArray[np.integer]) -> Float:
     """(n_labels,) how far documents of a label are above the others in similarity to its name.
 
-    In standard deviations; NaN for labels without documents, or with all of them.
-
-    Parameters
-    ----------
-    sums
-        As of `_sums_by_label`, of standardised similarities.
-    counts
-        (n_labels,) number of the documents.
+    From sums of standardised similarities by `_sums_by_label`, and the (n_labels,) number of the
+    documents; NaN for labels without documents, or with all of them.
     """
     others = counts.sum() - counts
     with np.errstate(invalid="ignore", divide="ignore"):
