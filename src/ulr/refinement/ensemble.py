@@ -20,7 +20,7 @@ from ulr.refinement.blocks import EXCLUDED, VectorSource
 from ulr.refinement.distances import DISTANCES
 from ulr.refinement.products import Float
 from ulr.refinement.result import Pass, Refinement
-from ulr.refinement.rule import LinearRule, View, rule_of_centroids
+from ulr.refinement.rule import LinearRule, Rule, View, rule_of_centroids
 
 
 def refine_ensemble(
@@ -64,27 +64,27 @@ def refine_ensemble(
         raise ArrayError("an ensemble needs vectors; use cosine, l2 or dot.")
     if not len(anchor_sets):
         raise ArrayError("an ensemble needs at least one set of anchors; got none.")
-    initial = RuleMean()
+    initial: LinearRule | None = None
     groups: dict[str, _Group] = {}
     checked = _EqualSets(anchor_sets)
     results = refine_many(
         documents, checked, distance=distance, known=known, n_jobs=n_jobs, **settings
     )
     for member in results:
-        assert isinstance(member.rule, LinearRule)
-        initial.add(_rule_of_anchors(checked.last, distance))
+        initial = _sum(initial, _rule_of_anchors(checked.last, distance))
         groups.setdefault(member.method, _Group(member)).add(member)
         if on_set is not None:
             on_set(len(anchor_sets))
-    group = max(groups.values(), key=lambda each: each.count)
-    rule = group.rules.rule()
-    initial_rule = initial.rule()
+    group = max(groups.values(), key=lambda each: len(each.traces))
+    rule = _divided(group.rule, len(group.traces))
+    initial_rule = _divided(initial, len(anchor_sets))
     (predictions, unrefined), scores = score_all(documents, [rule, initial_rule], n_jobs=n_jobs)
     if known is not None:
         labels = np.asarray(known)
         unrefined = np.where(labels == EXCLUDED, -1, unrefined)
         predictions = np.where(labels >= 0, labels, predictions)
         predictions = np.where(labels == EXCLUDED, -1, predictions)
+    trace = _summarised(group.traces)
     return replace(
         group.first,
         predictions=predictions.astype(np.intp),
@@ -92,8 +92,8 @@ def refine_ensemble(
         unrefined=unrefined.astype(np.intp),
         rule=rule,
         initial_rule=initial_rule,
-        centroids=np.asarray(group.centroids) / group.count,
-        trace=(trace := group.trace()),
+        centroids=np.asarray(group.centroids) / len(group.traces),
+        trace=trace,
         best_iteration=len(trace) - 1,
         converged=group.converged,
         n_sets=len(anchor_sets),
@@ -133,64 +133,51 @@ class _Group:
 
     first: Refinement
     converged: bool = True
-    rules: RuleMean = field(default_factory=lambda: RuleMean())
+    rule: LinearRule | None = None
     centroids: Float | float = 0.0
     traces: list[tuple[Pass, ...]] = field(default_factory=list)
 
-    @property
-    def count(self) -> int:
-        """Number of sets."""
-        return len(self.traces)
-
     def add(self, member: Refinement) -> None:
         """Add one set."""
-        assert isinstance(member.rule, LinearRule)
-        self.rules.add(member.rule)
+        self.rule = _sum(self.rule, member.rule)
         self.centroids = self.centroids + member.centroids
         self.converged &= member.converged
         self.traces.append(member.trace)
 
-    def trace(self) -> tuple[Pass, ...]:
-        """One entry per pass, over all sets; one that has finished has its last objective."""
-        passes = []
-        for number in range(max(map(len, self.traces))):
-            active = [trace[number] for trace in self.traces if number < len(trace)]
-            objectives = [trace[min(number, len(trace) - 1)].objective for trace in self.traces]
-            changed, scored = (
-                sum(getattr(each, n) for each in active) for n in ("changed", "scored")
-            )
-            passes.append(Pass(number, "ensemble", changed, float(np.mean(objectives)), scored))
-        return tuple(passes)
+
+def _summarised(traces: Sequence[tuple[Pass, ...]]) -> tuple[Pass, ...]:
+    """One entry per pass, over all sets; one that has finished has its last objective."""
+    passes = []
+    for number in range(max(map(len, traces))):
+        active = [trace[number] for trace in traces if number < len(trace)]
+        objective = np.mean([trace[min(number, len(trace) - 1)].objective for trace in traces])
+        changed = sum(each.changed for each in active)
+        scored = sum(each.scored for each in active)
+        passes.append(Pass(number, "ensemble", changed, float(objective), scored))
+    return tuple(passes)
 
 
-class RuleMean:
-    """Adds up rules, and gives the rule whose scores are the means of theirs.
+def _sum(total: LinearRule | None, rule: Rule) -> LinearRule:
+    """The sum of two rules without word weights.
 
-    Views of the same transformation are merged, so the mean is no larger than one rule when all
-    were fitted on the same documents.
+    Views of the same transformation are merged, so the sum is no larger than one rule when all were
+    fitted on the same documents.
     """
+    assert isinstance(rule, LinearRule)
+    total = total or LinearRule((), np.zeros(rule.n_labels))
+    views = {_transformation(view): view for view in total.views}
+    for view in rule.views:
+        before = views.get(_transformation(view))
+        weights = view.weights if before is None else before.weights + view.weights
+        views[_transformation(view)] = replace(view, weights=weights)
+    return LinearRule(tuple(views.values()), total.offsets + rule.offsets, rule.subtract_square)
 
-    def __init__(self) -> None:
-        self._views: dict[tuple[bool, bytes], View] = {}
-        self._offsets: Float | float = 0.0
-        self._subtract_square = False
-        self._count = 0
 
-    def add(self, rule: LinearRule) -> None:
-        """Add a rule without word weights."""
-        for view in rule.views:
-            key = view.normalize, b"" if view.centre is None else view.centre.tobytes()
-            before = self._views.get(key)
-            weights = view.weights if before is None else before.weights + view.weights
-            self._views[key] = replace(view, weights=weights)
-        self._offsets = self._offsets + rule.offsets
-        self._subtract_square = rule.subtract_square
-        self._count += 1
+def _transformation(view: View) -> tuple[bool, bytes]:
+    return view.normalize, b"" if view.centre is None else view.centre.tobytes()
 
-    def rule(self) -> LinearRule:
-        """The mean of the rules so far."""
-        views = tuple(
-            replace(view, weights=view.weights / self._count) for view in self._views.values()
-        )
-        offsets = np.asarray(self._offsets) / self._count
-        return LinearRule(views, offsets, self._subtract_square)
+
+def _divided(rule: LinearRule | None, count: int) -> LinearRule:
+    assert rule is not None
+    views = tuple(replace(view, weights=view.weights / count) for view in rule.views)
+    return replace(rule, views=views, offsets=rule.offsets / count)
