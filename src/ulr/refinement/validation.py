@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ulr.errors import ArrayError
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Block, Blocks, State, Summary, VectorSource
-from ulr.refinement.distances import Distance, squared_lengths
+from ulr.refinement.distances import Distance, unit_rows
 from ulr.refinement.products import Float, Labels
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _LENGTHS = 1e-15, 1e15  # of documents that are not zero; single precision has no more
 _MOST_SHOWN = 5
+_NO_DISTRIBUTIONS = "must be probabilities that add up to 1 for jensen-shannon; they do not in"
+_SOFTMAX = ". Apply softmax to raw scores first."
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> None:
@@ -74,22 +76,20 @@ def _check_shape(name: str, shape: tuple[int, ...], n_dims: int | None) -> None:
 def anchors(name: str, given: ArrayLike, n_dims: int, distance: Distance) -> Float:
     """Vectors of labels in float64."""
     vectors = array(name, given, n_dims).astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        raise ArrayError(f"{name} has NaN or infinity in {some_rows(bad)}.")
+    _refuse(np.flatnonzero(~np.isfinite(vectors).all(axis=1)), f"{name} has NaN or infinity in")
     if not distance.linear:
-        _refuse_other_than_distributions(name, np.flatnonzero(_not_distributions(vectors)))
+        _refuse(
+            np.flatnonzero(_not_distributions(vectors)), f"{name} {_NO_DISTRIBUTIONS}", _SOFTMAX
+        )
         return vectors / vectors.sum(axis=1, keepdims=True)
     if distance.normalize:
-        zero = np.flatnonzero(~vectors.any(axis=1))
-        if len(zero):
-            raise ArrayError(
-                f"{name} has a zero vector, which has no direction for {distance.name}, in "
-                f"{some_rows(zero)}; use other words for the label, or another distance."
-            )
+        _refuse(
+            np.flatnonzero(~vectors.any(axis=1)),
+            f"{name} has a zero vector, which has no direction for {distance.name}, in",
+            "; use other words for the label, or another distance.",
+        )
         largest = np.abs(vectors).max(axis=1, keepdims=True)  # before squares can overflow
-        vectors = vectors / largest
-        return vectors / np.sqrt(squared_lengths(vectors))[:, None]
+        return unit_rows(vectors / largest)
     return vectors
 
 
@@ -108,7 +108,7 @@ def known_labels(given: ArrayLike | None, n_documents: int, n_total: int, n_labe
     if len(bad):
         raise ArrayError(
             f"known must be label indices from 0 to {n_labels - 1}, -1 (unknown) or -2 (excluded); "
-            f"got {labels[bad[0]]} in {some_rows(bad)}."
+            f"got {labels[bad[0]]} in {_some_rows(bad)}."
         )
     known[:n_documents] = labels
     return known
@@ -160,13 +160,13 @@ class _Unusable(Summary):
 
 
 @dataclass(frozen=True)
-class Measure:
+class _Measure:
     """Measures the length of every document and finds those that cannot be used.
 
     State: lengths.
     """
 
-    distributions: bool = False
+    distributions: bool  # whether other documents cannot be used
 
     def __call__(self, block: Block, state: State) -> tuple[State, _Unusable]:
         """State and summary of one block."""
@@ -179,31 +179,24 @@ class Measure:
         odd = np.flatnonzero(~in_range)  # a square can overflow, or be rounded to zero
         finite[odd] = np.isfinite(documents[odd]).all(axis=1)
         in_range[odd] = (lengths[odd] == 0.0) & ~documents[odd].any(axis=1)
-        unusable = [~finite, finite & ~in_range]
-        unusable.append(_not_distributions(documents) if self.distributions else ~finite & False)
+        unusable = [~finite, finite & ~in_range, np.zeros_like(finite)]
+        if self.distributions:
+            unusable[2] = _not_distributions(documents)
         found = (tuple((np.flatnonzero(each) + block.start).tolist()) for each in unusable)
         return {"lengths": lengths}, _Unusable(*found)
 
 
 def measure(blocks: Blocks, distributions: bool) -> Float:
-    """Length of every document.
-
-    Raises
-    ------
-    ArrayError
-        When a document is not finite, or not a distribution where the distance needs one.
-    """
-    unusable = blocks.run(Measure(distributions))
-    if unusable.not_finite:
-        raise ArrayError(
-            f"documents have NaN or infinity in {some_rows(np.array(unusable.not_finite))}."
-        )
-    if unusable.out_of_range:
-        raise ArrayError(
-            f"documents must have lengths between {_LENGTHS[0]} and {_LENGTHS[1]}, or be zero; they "
-            f"have not in {some_rows(np.array(unusable.out_of_range))}. Scale them first."
-        )
-    _refuse_other_than_distributions("documents", np.array(unusable.not_distributions))
+    """Length of every document; refuses those that cannot be used."""
+    unusable = blocks.run(_Measure(distributions))
+    _refuse(unusable.not_finite, "documents have NaN or infinity in")
+    _refuse(
+        unusable.out_of_range,
+        f"documents must have lengths between {_LENGTHS[0]} and {_LENGTHS[1]}, or be zero; they "
+        "have not in",
+        ". Scale them first.",
+    )
+    _refuse(unusable.not_distributions, f"documents {_NO_DISTRIBUTIONS}", _SOFTMAX)
     return blocks.state("lengths")
 
 
@@ -211,16 +204,13 @@ def _not_distributions(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
     return (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0) > 1e-3)
 
 
-def _refuse_other_than_distributions(name: str, wrong: NDArray[np.intp]) -> None:
-    if len(wrong):
-        raise ArrayError(
-            f"{name} must be probabilities that add up to 1 for jensen-shannon; they do not in "
-            f"{some_rows(wrong)}. Apply softmax to raw scores first."
-        )
+def _refuse(rows: Sequence[int] | NDArray[np.intp], message: str, end: str = ".") -> None:
+    """Refuse an input if some of its rows cannot be used; they stand between message and end."""
+    if len(rows):
+        raise ArrayError(f"{message} {_some_rows(rows)}{end}")
 
 
-def some_rows(rows: NDArray[np.intp]) -> str:
-    """The first of some row numbers, for a message."""
+def _some_rows(rows: Sequence[int] | NDArray[np.intp]) -> str:
     shown = ", ".join(str(row) for row in rows[:_MOST_SHOWN])
     if len(rows) == 1:
         return f"row {shown}"
