@@ -21,29 +21,16 @@ if TYPE_CHECKING:
 class Pass:
     """One pass over the documents.
 
-    Attributes
-    ----------
-    iteration
-        Its number, from 0.
-    stage
-        What the pass did, for example ``nearest label`` or ``clusters``.
-    changed
-        Documents whose label differs from the pass before; 0 for the first.
-    objective
-        What the method minimises, a mean over documents: the distance of a document to its centroid
-        for the paper's method, the negative log probability of its label for the default.
-    scored
-        Documents that were scored; the label of the others could not change.
-    total
-        Most passes that there will be; None if that is not known.
+    The objective is what the method minimises, a mean over documents: the distance of a document to
+    its centroid for the paper's method, the negative log probability of its label for the default.
     """
 
-    iteration: int
-    stage: str
-    changed: int
+    iteration: int  # its number, from 0
+    stage: str  # what the pass did, for example ``nearest label`` or ``clusters``
+    changed: int  # documents whose label differs from the pass before; 0 for the first
     objective: float
-    scored: int
-    total: int | None = None
+    scored: int  # documents that were scored; the label of the others could not change
+    total: int | None = None  # most passes that there will be; None if that is not known
 
 
 OnPass = Callable[[Pass], None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,33 +26,6 @@ _EQUAL = 1e-12
 _ROUNDING = 2.0**-24
 _SMALLEST = 1e-37
 _EXACT_ROWS = 1024
-
-
-class Rule(Protocol):
-    """Scores documents against labels; a higher score is a better label."""
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels."""
-        ...
-
-    @property
-    def n_dims(self) -> int:
-        """Dimensions of the documents."""
-        ...
-
-    @property
-    def needs_distributions(self) -> bool:
-        """Whether documents must be probabilities."""
-        ...
-
-    def apply(self, block: Block) -> tuple[Labels, Single]:
-        """Labels (n,), -1 for documents without one, and scores (n, n_labels) of a block."""
-        ...
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything the rule consists of, for `rule_from_arrays`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +93,7 @@ class LinearRule:
     subtract_square: bool = False
     words: WordWeights | None = None  # for documents that have word counts
 
-    needs_distributions = False
+    needs_distributions = False  # whether documents must be probabilities
 
     @property
     def n_labels(self) -> int:
@@ -133,7 +106,7 @@ class LinearRule:
         return self.views[0].weights.shape[1]
 
     def apply(self, block: Block) -> tuple[Labels, Single]:
-        """Labels and scores of a block; see `Rule`."""
+        """Labels (n,), -1 for documents without one, and scores (n, n_labels) of a block."""
         labels, by_label, _ = self.label(block)
         scores = np.ascontiguousarray(by_label.T)
         none = block.known == EXCLUDED
@@ -215,7 +188,7 @@ class LinearRule:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything the rule consists of."""
+        """Everything the rule consists of, for `rule_from_arrays`."""
         arrays: dict[str, NDArray[Any]] = {"offsets": self.offsets}
         for number, view in enumerate(self.views):
             arrays[f"view{number}.weights"] = view.weights
@@ -261,7 +234,7 @@ class JensenShannonRule:
         return self.centroids.shape[1]
 
     def apply(self, block: Block) -> tuple[Labels, Single]:
-        """Labels and scores of a block; see `Rule`."""
+        """Labels and scores of a block; see `LinearRule.apply`."""
         labels = np.empty(len(block), dtype=np.int32)
         scores = np.empty((len(block), self.n_labels), dtype=np.float32)
         for rows in jensen_shannon.chunks(len(block), self.n_dims):
@@ -280,14 +253,11 @@ class JensenShannonRule:
         return {"distributions": self.centroids}
 
 
-def rule_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Rule:
-    """The rule that `Rule.arrays` described.
+Rule = LinearRule | JensenShannonRule
 
-    Raises
-    ------
-    ArrayError
-        When the arrays are not those of one rule.
-    """
+
+def rule_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Rule:
+    """The rule that its method `arrays` described; refuses arrays that are not those of one rule."""
     if "distributions" in arrays:
         return JensenShannonRule(_matrix(arrays, "distributions"))
     views: list[View] = []
