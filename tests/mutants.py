@@ -97,7 +97,7 @@ MUTANTS = [
     Mutant("known weight of the paper", "paper.py", "known_weight: float = 0.5", "known_weight: float = 0.4"),
     Mutant("bound too loose", "paper.py", "lead = state[\"lead\"] - fall", "lead = state[\"lead\"] - 0.2 * fall"),
     Mutant("bound without the shift", "paper.py", "fall = self.shift.astype(np.float32)[labels]", "fall = 0 * self.shift.astype(np.float32)[labels]"),
-    Mutant("last iteration", "paper.py", 'if keep == "last" or objective', 'if keep == "lowest" or objective'),
+    Mutant("last iteration", "paper.py", 'distance.keep == "last" or objective', 'distance.keep == "lowest" or objective'),
     Mutant("no exact scores", "rule.py", "doubtful = np.flatnonzero(~(lead > 0.0))", "doubtful = np.flatnonzero(lead < -9e9)"),
     Mutant("Jensen-Shannon bound", "jensen_shannon.py", "state[\"lower\"] - self.movement", "state[\"lower\"] + self.movement"),
     Mutant("overturned by size alone", "diagnosis.py", "kept < _LEAST_KEPT and resized", "resized"),

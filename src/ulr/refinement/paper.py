@@ -71,14 +71,21 @@ class PaperOptions:
         if self.empty_cluster is not None:
             validation.choice("empty_cluster", self.empty_cluster, get_args(EmptyCluster))
 
+    def applied_to(self, distance: Distance) -> Distance:
+        """The distance with the settings that are given in place of its own."""
+        names = ("anchor_weight", "keep", "empty_cluster")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.start == "random":
+            given["anchor_weight"] = 0.0
+        return replace(distance, **given)
+
 
 def fit_paper(blocks: Blocks, problem: Problem, options: PaperOptions) -> Fitted:
     """Refine the anchors as the paper does."""
-    distance = problem.distance
+    distance = options.applied_to(problem.distance)
     random_start = options.start == "random"
     start = _random_documents(blocks, problem) if random_start else problem.anchors
-    update = _Update.of(blocks, problem, options)
-    keep = options.keep or distance.keep
+    update = _Update.of(blocks, start, distance, options.known_weight)
     passes = _LinearPasses(blocks, distance) if distance.linear else _SingleEncoderPasses(blocks)
     centroids = best = start
     sums, counts = np.zeros(start.shape), np.zeros(len(start))
@@ -92,7 +99,7 @@ def fit_paper(blocks: Blocks, problem: Problem, options: PaperOptions) -> Fitted
         stage = "clusters" if trace else "nearest label"
         trace.append(Pass(len(trace), stage, summary.changed, objective, summary.scored))
         problem.report(trace[-1])
-        if keep == "last" or objective < trace[best_iteration].objective:
+        if distance.keep == "last" or objective < trace[best_iteration].objective:
             best_iteration, best = len(trace) - 1, centroids
         converged = len(trace) > 1 and summary.changed == 0
         if converged or len(trace) == problem.max_iter:
@@ -156,47 +163,35 @@ class _Update:
     """Computes the centroids of the next pass."""
 
     anchors: Float  # (n_centroids, n_dims)
-    anchor_weight: float  # their share in the centroids
+    distance: Distance
     known_means: Float  # (n_centroids, n_dims) means of the known documents
-    known_weights: Float  # (n_centroids, 1) their shares in the rest
-    keep_empty: bool  # whether an empty cluster keeps its centroid
-    linear: bool
+    known_weights: Float  # (n_centroids, 1) their shares in the clusters
 
     @classmethod
-    def of(cls, blocks: Blocks, problem: Problem, options: PaperOptions) -> _Update:
-        """The update of one refinement."""
-        distance = problem.distance
-        weight = distance.anchor_weight if options.anchor_weight is None else options.anchor_weight
-        n_centroids = len(problem.anchors) or problem.n_labels
-        sums, counts = np.zeros((n_centroids, blocks.n_dims)), np.zeros(n_centroids)
+    def of(cls, blocks: Blocks, anchors: Float, distance: Distance, known_weight: float) -> _Update:
+        """The update with the known documents of some blocks."""
+        sums, counts = np.zeros(anchors.shape), np.zeros(len(anchors))
         rows = np.flatnonzero(blocks.known >= 0)
         for start in range(0, len(rows), blocks.block_rows):
             some = rows[start : start + blocks.block_rows]
             labels = blocks.known[some]
-            sums += label_sums(_points(blocks.gather(some), distance), labels, n_centroids)
-            counts += np.bincount(labels, minlength=n_centroids)
-        return cls(
-            anchors=problem.anchors,
-            anchor_weight=0.0 if options.start == "random" else weight,
-            known_means=sums / np.maximum(counts, 1.0)[:, None],
-            known_weights=np.where(counts > 0, options.known_weight, 0.0)[:, None],
-            keep_empty=(options.empty_cluster or distance.empty_cluster) == "previous",
-            linear=distance.linear,
-        )
+            sums += label_sums(_points(blocks.gather(some), distance), labels, len(anchors))
+            counts += np.bincount(labels, minlength=len(anchors))
+        means = sums / np.maximum(counts, 1.0)[:, None]
+        return cls(anchors, distance, means, np.where(counts > 0, known_weight, 0.0)[:, None])
 
     def __call__(self, sums: Float, counts: Float, centroids: Float) -> Float:
         """Weighted mean of cluster mean, mean of the known documents, and anchor."""
         means = sums / np.maximum(counts, 1.0)[:, None]
-        if not self.linear:  # subtracting what was added can leave a rounding error below zero
+        if not self.distance.linear:  # subtracting what was added can leave a rounding error < 0
             means = np.maximum(means, 0.0)
         empty = counts == 0.0
         if empty.any():
             mean = sums.sum(axis=0) / max(1.0, counts.sum())
-            means[empty] = centroids[empty] if self.keep_empty else mean
+            means[empty] = centroids[empty] if self.distance.empty_cluster == "previous" else mean
         means = (1.0 - self.known_weights) * means + self.known_weights * self.known_means
-        if self.anchor_weight == 0.0:
-            return means
-        return (1.0 - self.anchor_weight) * means + self.anchor_weight * self.anchors
+        weight = self.distance.anchor_weight
+        return means if weight == 0.0 else (1.0 - weight) * means + weight * self.anchors
 
 
 class _SingleEncoderPasses:
