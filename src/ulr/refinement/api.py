@@ -127,8 +127,8 @@ def refine_many(
 
     Parameters
     ----------
-    documents
-        As in `refine`, and so are all others.
+    documents, **options
+        As in `refine`, and so are all others that have a default.
     anchor_sets
         Anchors of each set, (n_labels, n_dims).
 

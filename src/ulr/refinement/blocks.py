@@ -134,12 +134,7 @@ class Blocks:
     def restarted(self, known: Labels, n_jobs: int) -> Self:
         """The same documents without state, for a refinement with some known labels."""
         return type(self)(
-            self.parts,
-            known,
-            self.lengths,
-            self.words,
-            n_jobs=n_jobs,
-            block_rows=self.block_rows,
+            self.parts, known, self.lengths, self.words, n_jobs=n_jobs, block_rows=self.block_rows
         )
 
     @property

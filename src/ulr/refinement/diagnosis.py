@@ -44,7 +44,7 @@ class LabelDiagnosis:
     before: int  # documents with this label before the refinement
     after: int  # and after it
     kept: float | None  # share of the documents before that still have it; None without any
-    fit: float | None  # standard deviations by which they are more similar to its name than others
+    fit: float | None  # how far its documents match its name above others, see `contrasts`
     closest: str | None  # another label whose name its documents are closer to; None without one
     overturned: bool
 
@@ -266,8 +266,8 @@ def _sums_by_label(similarity: Float, labels: NDArray[np.integer]) -> Float:
 def contrasts(sums: Float, counts: NDArray[np.integer]) -> Float:
     """(n_labels,) how far documents of a label are above the others in similarity to its name.
 
-    From sums of standardised similarities by `_sums_by_label`, and the (n_labels,) number of the
-    documents; NaN for labels without documents, or with all of them.
+    In standard deviations, from sums of standardised similarities by `_sums_by_label` and (n_labels,)
+    numbers of documents; NaN for labels without documents, or with all of them.
     """
     others = counts.sum() - counts
     with np.errstate(invalid="ignore", divide="ignore"):

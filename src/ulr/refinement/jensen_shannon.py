@@ -42,10 +42,9 @@ def _negative_entropy(points: Float) -> Float:
 
 
 def pairwise(points: Float, others: Float) -> Float:
-    """Distance of each row to the row beside it, or to one and the same row."""
-    middle = 0.5 * (points + others)
-    entropy = 0.5 * (_negative_entropy(points) + _negative_entropy(np.atleast_2d(others)))
-    return np.sqrt(np.maximum(entropy - _negative_entropy(middle), 0.0))
+    """Distance of each row to the row beside it."""
+    entropy = 0.5 * (_negative_entropy(points) + _negative_entropy(others))
+    return np.sqrt(np.maximum(entropy - _negative_entropy(0.5 * (points + others)), 0.0))
 
 
 def distances(points: Float, centroids: Float) -> Float:
