@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _LENGTHS = 1e-15, 1e15  # of documents that are not zero; single precision has no more
+_NOT_FINITE, _OUT_OF_RANGE, _NOT_DISTRIBUTION = 1, 2, 3  # faults of documents
 _MOST_SHOWN = 5
 _NO_DISTRIBUTIONS = "must be probabilities that add up to 1 for jensen-shannon; they do not in"
 _SOFTMAX = ". Apply softmax to raw scores first."
@@ -76,15 +77,13 @@ def _check_shape(name: str, shape: tuple[int, ...], n_dims: int | None) -> None:
 def anchors(name: str, given: ArrayLike, n_dims: int, distance: Distance) -> Float:
     """Vectors of labels in float64."""
     vectors = array(name, given, n_dims).astype(np.float64)
-    _refuse(np.flatnonzero(~np.isfinite(vectors).all(axis=1)), f"{name} has NaN or infinity in")
+    _refuse(~np.isfinite(vectors).all(axis=1), f"{name} has NaN or infinity in")
     if not distance.linear:
-        _refuse(
-            np.flatnonzero(_not_distributions(vectors)), f"{name} {_NO_DISTRIBUTIONS}", _SOFTMAX
-        )
+        _refuse(_not_distributions(vectors), f"{name} {_NO_DISTRIBUTIONS}", _SOFTMAX)
         return vectors / vectors.sum(axis=1, keepdims=True)
     if distance.normalize:
         _refuse(
-            np.flatnonzero(~vectors.any(axis=1)),
+            ~vectors.any(axis=1),
             f"{name} has a zero vector, which has no direction for {distance.name}, in",
             "; use other words for the label, or another distance.",
         )
@@ -150,53 +149,43 @@ def prior(given: Any, n_labels: int) -> str | Float:
     return shares / total
 
 
-@dataclass(frozen=True, eq=False)
-class _Unusable(Summary):
-    """Positions of documents that cannot be used, by reason."""
-
-    not_finite: tuple[int, ...]
-    out_of_range: tuple[int, ...]
-    not_distributions: tuple[int, ...]
-
-
 @dataclass(frozen=True)
 class _Measure:
     """Measures the length of every document and finds those that cannot be used.
 
-    State: lengths.
+    State: lengths, and faults, one of those above or 0.
     """
 
-    distributions: bool  # whether other documents cannot be used
+    distributions: bool  # whether documents must be distributions
 
-    def __call__(self, block: Block, state: State) -> tuple[State, _Unusable]:
-        """State and summary of one block."""
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
+        """State of one block and an empty summary."""
         documents = block.documents
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", documents, documents, dtype=np.float64)
             lengths = np.sqrt(squares)
-        in_range = (lengths >= _LENGTHS[0]) & (lengths <= _LENGTHS[1])
-        finite = np.ones(len(lengths), dtype=bool)
-        odd = np.flatnonzero(~in_range)  # a square can overflow, or be rounded to zero
-        finite[odd] = np.isfinite(documents[odd]).all(axis=1)
-        in_range[odd] = (lengths[odd] == 0.0) & ~documents[odd].any(axis=1)
-        unusable = [~finite, finite & ~in_range, np.zeros_like(finite)]
+        faults = np.zeros(len(lengths), dtype=np.uint8)
         if self.distributions:
-            unusable[2] = _not_distributions(documents)
-        found = (tuple((np.flatnonzero(each) + block.start).tolist()) for each in unusable)
-        return {"lengths": lengths}, _Unusable(*found)
+            faults[_not_distributions(documents)] = _NOT_DISTRIBUTION
+        in_range = (lengths >= _LENGTHS[0]) & (lengths <= _LENGTHS[1])
+        odd = np.flatnonzero(~in_range)  # a square can overflow, or be rounded to zero
+        faults[odd[documents[odd].any(axis=1)]] = _OUT_OF_RANGE
+        faults[odd[~np.isfinite(documents[odd]).all(axis=1)]] = _NOT_FINITE
+        return {"lengths": lengths, "faults": faults}, Summary()
 
 
 def measure(blocks: Blocks, distributions: bool) -> Float:
     """Length of every document; refuses those that cannot be used."""
-    unusable = blocks.run(_Measure(distributions))
-    _refuse(unusable.not_finite, "documents have NaN or infinity in")
+    blocks.run(_Measure(distributions))
+    faults = blocks.state("faults")
+    _refuse(faults == _NOT_FINITE, "documents have NaN or infinity in")
     _refuse(
-        unusable.out_of_range,
+        faults == _OUT_OF_RANGE,
         f"documents must have lengths between {_LENGTHS[0]} and {_LENGTHS[1]}, or be zero; they "
         "have not in",
         ". Scale them first.",
     )
-    _refuse(unusable.not_distributions, f"documents {_NO_DISTRIBUTIONS}", _SOFTMAX)
+    _refuse(faults == _NOT_DISTRIBUTION, f"documents {_NO_DISTRIBUTIONS}", _SOFTMAX)
     return blocks.state("lengths")
 
 
@@ -204,13 +193,14 @@ def _not_distributions(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
     return (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0) > 1e-3)
 
 
-def _refuse(rows: Sequence[int] | NDArray[np.intp], message: str, end: str = ".") -> None:
-    """Refuse an input if some of its rows cannot be used; they stand between message and end."""
+def _refuse(unusable: ArrayLike, message: str, end: str = ".") -> None:
+    """Refuse an input with unusable rows; their numbers stand between message and end."""
+    rows = np.flatnonzero(unusable)
     if len(rows):
         raise ArrayError(f"{message} {_some_rows(rows)}{end}")
 
 
-def _some_rows(rows: Sequence[int] | NDArray[np.intp]) -> str:
+def _some_rows(rows: NDArray[np.intp]) -> str:
     shown = ", ".join(str(row) for row in rows[:_MOST_SHOWN])
     if len(rows) == 1:
         return f"row {shown}"
