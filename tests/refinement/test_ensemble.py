@@ -87,6 +87,16 @@ def test_known_and_excluded_documents_are_as_for_one_set(method):
     assert (result.unrefined[4:8] == -1).all()
 
 
+@pytest.mark.parametrize(("distance", "method"), WAYS)
+def test_the_unrefined_labels_are_those_of_all_sets_for_any_number_of_threads(distance, method):
+    documents, sets = task(seed=6, n_sets=5)
+    options = {"distance": distance, "method": method}
+    one, many = (refine_ensemble(documents, sets, n_jobs=n, **options) for n in (1, 3))
+    np.testing.assert_array_equal(one.unrefined, many.unrefined)
+    none = [refine(documents, each, distance=distance, method="none").scores for each in sets]
+    np.testing.assert_array_equal(many.unrefined, np.mean(none, axis=0).argmax(axis=1))
+
+
 def test_every_set_is_reported():
     documents, sets = task()
     seen = []

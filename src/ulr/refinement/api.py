@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -106,7 +106,7 @@ def refine(
 
 def refine_many(
     documents: ArrayLike | VectorSource,
-    anchor_sets: Sequence[ArrayLike],
+    anchor_sets: Iterable[ArrayLike],
     *,
     method: str = "auto",
     distance: str = "cosine",

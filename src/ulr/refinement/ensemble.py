@@ -6,21 +6,20 @@ larger than that of a single set. Word counts are not used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ulr.errors import ArrayError
-from ulr.refinement import validation
 from ulr.refinement.api import refine_many, score_all
 from ulr.refinement.blocks import EXCLUDED, VectorSource
 from ulr.refinement.distances import DISTANCES
 from ulr.refinement.products import Float
 from ulr.refinement.result import Pass, Refinement
-from ulr.refinement.rule import LinearRule, Rule, View, rule_of_centroids
+from ulr.refinement.rule import LinearRule, Rule, View
 
 
 def refine_ensemble(
@@ -66,12 +65,16 @@ def refine_ensemble(
         raise ArrayError("an ensemble needs at least one set of anchors; got none.")
     initial: LinearRule | None = None
     groups: dict[str, _Group] = {}
-    checked = _EqualSets(anchor_sets)
     results = refine_many(
-        documents, checked, distance=distance, known=known, n_jobs=n_jobs, **settings
+        documents,
+        _equal_sets(anchor_sets),
+        distance=distance,
+        known=known,
+        n_jobs=n_jobs,
+        **settings,
     )
     for member in results:
-        initial = _sum(initial, _rule_of_anchors(checked.last, distance))
+        initial = _sum(initial, member.initial_rule)
         groups.setdefault(member.method, _Group(member)).add(member)
         if on_set is not None:
             on_set(len(anchor_sets))
@@ -100,31 +103,18 @@ def refine_ensemble(
     )
 
 
-def _rule_of_anchors(anchors: ArrayLike, distance: str) -> LinearRule:
-    metric = DISTANCES[distance]
-    vectors = validation.anchors("anchors", anchors, np.shape(anchors)[1], metric)
-    return rule_of_centroids(vectors, metric)
-
-
-class _EqualSets(Sequence[Any]):
+def _equal_sets(sets: Sequence[ArrayLike]) -> Iterator[NDArray[Any]]:
     """The sets one by one, refusing one with another number of labels than the first."""
-
-    def __init__(self, sets: Sequence[ArrayLike]) -> None:
-        self._sets = sets
-        self._n_labels = len(np.asarray(sets[0]))
-        self.last: Any = None
-
-    def __len__(self) -> int:
-        return len(self._sets)
-
-    def __getitem__(self, index: Any) -> Any:
-        self.last = np.asarray(self._sets[index])
-        if len(self.last) != self._n_labels:
+    n_labels = None
+    for number, each in enumerate(sets):
+        anchors = np.asarray(each)
+        n_labels = n_labels or len(anchors)
+        if len(anchors) != n_labels:
             raise ArrayError(
-                f"anchor_sets must have equally many labels; the first has {self._n_labels}, "
-                f"number {index} has {len(self.last)}."
+                f"anchor_sets must have equally many labels; the first has {n_labels}, "
+                f"number {number} has {len(anchors)}."
             )
-        return self.last
+        yield anchors
 
 
 @dataclass

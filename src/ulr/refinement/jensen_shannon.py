@@ -82,9 +82,7 @@ class Assign:
     """Assigns every document to its nearest centroid."""
 
     centroids: Float  # (n_centroids, n_dims)
-    movement: (
-        float  # largest distance that one has moved since the last pass; infinite in the first
-    )
+    movement: float  # largest one since the last pass; infinite in the first
 
     def __call__(self, block: Block, state: State) -> tuple[State, Clusters]:
         """State: labels, and lower bounds of the distances to all other centroids."""

@@ -40,9 +40,8 @@ OnPass = Callable[[Pass], None]
 class Problem:
     """Validated inputs of a method, next to the documents."""
 
-    anchors: (
-        Float  # (n_labels + n_extra, n_dims) the user's first; may be empty with a random start
-    )
+    # (n_labels + n_extra, n_dims), the user's first; may be empty with a random start
+    anchors: Float
     n_labels: int  # of the user
     n_documents: int  # of the user, which come first
     distance: Distance
