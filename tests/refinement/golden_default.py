@@ -19,12 +19,13 @@ def arrays_of(case):
         "known": {"seed": 3, "spread": 1.4},
         "few": {"seed": 4, "n": 40, "n_labels": 6},
         "words": {"seed": 5, "spread": 1.6, "off": 1.0},
+        "skewed words": {"seed": 8, "spread": 1.6, "sizes": SKEWED},
     }
     documents, anchors, truth = topics(**kinds[case])
     options = {}
     if case == "known":
         options["known"] = np.where(np.arange(len(truth)) % 9 == 0, truth, -1)
-    if case == "words":
+    if case.endswith("words"):
         options["word_counts"] = word_counts(truth, seed=5)
     return documents, anchors, options
 
@@ -33,7 +34,7 @@ if __name__ == "__main__":
     import reference
 
     scores = {}
-    for name in ("balanced", "skewed", "known", "few", "words"):
+    for name in ("balanced", "skewed", "known", "few", "words", "skewed words"):
         given, anchors, options = arrays_of(name)
         scores[name] = reference.discriminant(
             given, anchors, options.get("known"), options.get("word_counts")

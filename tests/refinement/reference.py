@@ -215,7 +215,8 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     scores = reliability * refined + (1 - reliability) * lead / mean_lead(first) * first
     if counts is not None:
         logs, factor = reliability * prior_logs, reliability * evidence
-        scores = scores + word_scores(counts, scores, known, logs, factor)
+        keep = weight if isinstance(prior, str) and prior == "estimate" else 0.0
+        scores = scores + word_scores(counts, scores, known, logs, factor, keep)
     return scores
 
 
@@ -229,7 +230,7 @@ def expected_means(sums, sizes, anchors):
     return middle + max(along / squares, 0.0) * directions
 
 
-def word_scores(counts, scores, known, prior_logs, guard, folds=None, smoothing=0.3):
+def word_scores(counts, scores, known, prior_logs, guard, keep=0.0, folds=None, smoothing=0.3):
     """Naive Bayes taught by the scores; every step on dense arrays."""
     from ulr.refinement.words import content_hashes, folds_of
 
@@ -246,10 +247,6 @@ def word_scores(counts, scores, known, prior_logs, guard, folds=None, smoothing=
         q = softmax(logits, axis=1)
         q[known >= 0] = np.eye(k)[known[known >= 0]]
         return q
-
-    def table(q, overall):
-        totals = weights.T @ q if q is not None else 0
-        return totals, overall
 
     def bayes(totals, overall):
         added = smoothing * totals.sum() / k
@@ -277,5 +274,9 @@ def word_scores(counts, scores, known, prior_logs, guard, folds=None, smoothing=
         minimize_scalar(cross_entropy, bounds=(0, 32), method="bounded", options={"xatol": 0.01}).x
         / lead
     )
-    both = weights.T @ posterior(scores + guard * found * held_out)
-    return guard * found * (weights @ bayes(both, share(both)))
+    added = guard * found * held_out
+    shift = np.zeros(k)
+    for _ in range(5):  # the labels keep their sizes
+        shift += np.log((q.sum(axis=0) + 1) / (posterior(scores + added + shift).sum(axis=0) + 1))
+    both = weights.T @ posterior(scores + added + keep * shift)
+    return guard * found * (weights @ bayes(both, share(both))) + keep * shift

@@ -203,9 +203,9 @@ def test_the_expected_accuracy_follows_from_the_agreements():
     def expected(n_documents):
         return _expected_accuracy(Agreements, n_documents, 1, lambda done, total: None)
 
-    log_odds = 0.5 * np.log(9) + 0.8 * np.log(4) - 0.95
+    log_odds = 0.6 * np.log(9) + 0.55 * np.log(4) - 1.0
     assert expected(10**9) == pytest.approx(1 / (1 + np.exp(-log_odds)))
-    assert expected(200) == pytest.approx(1 / (1 + np.exp(-log_odds - 0.425)))
+    assert expected(200) == pytest.approx(1 / (1 + np.exp(-log_odds - 0.4)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 19, 20, 21])

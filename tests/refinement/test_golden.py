@@ -63,7 +63,7 @@ def test_true_cosine_keeps_the_refinement_that_raw_dot_discards():
     assert (result.predictions == arrays["truth"]).mean() > outcome["best_accuracy"] + 0.05
 
 
-@pytest.mark.parametrize("case", ["balanced", "skewed", "known", "few", "words"])
+@pytest.mark.parametrize("case", ["balanced", "skewed", "known", "few", "words", "skewed words"])
 def test_default_method_gives_its_stored_results(case):
     from golden_default import arrays_of
 

@@ -35,9 +35,9 @@ _ASKED, _NEIGHBOURS = 1_000, 10
 _ROWS = 256
 _HIGHEST = 0.99
 # Of the log odds of both agreements, and a constant, in the log odds of the expected accuracy.
-_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT, _CONSTANT = 0.8, 0.5, -0.95
+_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT, _CONSTANT = 0.55, 0.6, -1.0
 # Few documents agree less than many that are labelled as well.
-_FEW_WEIGHT, _FEW_DOCUMENTS = 0.85, 200
+_FEW_WEIGHT, _FEW_DOCUMENTS = 0.8, 200
 
 
 def calibrate(

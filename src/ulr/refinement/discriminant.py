@@ -146,9 +146,24 @@ class _Fit:
         gaussians, last = self._fit_gaussians()
         rule = self._combine(clusters, gaussians, last, nearest.lead / self._n)
         if texts is not None and self._reliability > 0.0:
-            log_sizes = self._reliability * gaussians.log_sizes
-            rule = _add_words(rule, texts, log_sizes, self._reliability * self._evidence)
+            rule = self._add_words(rule, texts, gaussians.log_sizes)
         return self._fitted(rule, last)
+
+    def _add_words(self, rule: LinearRule, texts: Blocks, log_sizes: Float) -> LinearRule:
+        assert texts.words is not None
+        refined, estimated = self._reliability, isinstance(self._prior, str)
+        found = fit_words(
+            texts.words,
+            texts.score(rule)[1],
+            texts.known,
+            refined * log_sizes,
+            factor=refined * self._evidence,
+            keep_sizes=self._size_weight if estimated and self._prior != "balanced" else 0.0,
+        )
+        if found is None:
+            return rule
+        words, offsets = found
+        return replace(rule, words=words, offsets=rule.offsets + offsets)
 
     def _combine(
         self, clusters: Float, gaussians: Gaussians, last: Assignment, nearest_lead: float
@@ -320,9 +335,3 @@ class _Fit:
         covariance = shrunk_covariance(moments, clusters, means, shrink)
         weights, offsets = discriminant(means, covariance, c.temper)
         return Gaussians(self._centre, weights, offsets, self._log_sizes(clusters.sizes))
-
-
-def _add_words(rule: LinearRule, texts: Blocks, log_sizes: Float, factor: float) -> LinearRule:
-    assert texts.words is not None
-    _, scores = texts.score(rule)
-    return replace(rule, words=fit_words(texts.words, scores, texts.known, log_sizes, factor))

@@ -28,6 +28,7 @@ _MULTIPLIER_SAMPLE = 2_000
 _LARGEST_WEIGHT = 1e4  # half precision has no number above 65,504
 _MOST_MULTIPLIER = 32.0  # mean lead, in log odds
 _LEAST_MULTIPLIER = 1e-2
+_SIZE_STEPS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,12 +218,13 @@ def fit_words(
     codes: Labels,
     log_sizes: Float,
     factor: float,
-) -> WordWeights | None:
-    """Weights of words that are added to the scores of a rule; None where words say nothing.
+    keep_sizes: float = 0.0,
+) -> tuple[WordWeights, Float] | None:
+    """Weights of words, and offsets of labels, that are added to the scores of a rule.
 
     Naive Bayes is trained on the posterior of the rule, and its scores of documents that it was not
     trained on are added with the multiplier that best explains that posterior. The weights are then
-    trained on the posterior of both.
+    trained on the posterior of both. None where words say nothing.
 
     Parameters
     ----------
@@ -236,6 +238,10 @@ def fit_words(
         (n_labels,) the log prior that is part of the scores.
     factor
         Factor of the weights.
+    keep_sizes
+        Share of the change of the labels' sizes by words that the offsets undo. Naive Bayes prefers
+        small labels where the sizes are skewed, since few documents hardly change the overall
+        probabilities of words that it starts from.
     """
     used = np.flatnonzero(codes != EXCLUDED)
     if len(used) < len(codes):
@@ -249,12 +255,26 @@ def fit_words(
     multiplier = _multiplier(from_words, posterior, log_sizes, sample)
     if multiplier < _LEAST_MULTIPLIER:
         return None
-    both = _posterior(scores + np.float32(factor * multiplier) * from_words, codes)
-    totals = label_totals(weights, both)
-    table = np.float32(factor * multiplier) * naive_bayes(totals, word_probabilities(totals))
+    weight = np.float32(factor * multiplier)
+    both = scores + weight * from_words
+    offsets = np.zeros(scores.shape[1])
+    if keep_sizes > 0.0:
+        wanted = posterior[sample].sum(axis=0)
+        offsets = keep_sizes * _size_offsets(both[sample], codes[sample], wanted)
+    totals = label_totals(weights, _posterior(both + offsets.astype(np.float32), codes))
+    table = weight * naive_bayes(totals, word_probabilities(totals))
     if not np.abs(table).max(initial=0.0) < _LARGEST_WEIGHT:
         return None
-    return WordWeights(vocabulary.columns, vocabulary.idf, table).rounded()
+    return WordWeights(vocabulary.columns, vocabulary.idf, table).rounded(), offsets
+
+
+def _size_offsets(scores: Single, codes: Labels, wanted: Single) -> Float:
+    """(n_labels,) offsets of scores with which the labels have the wanted sizes."""
+    offsets = np.zeros(len(wanted))
+    for _ in range(_SIZE_STEPS):
+        sizes = _posterior(scores + offsets.astype(np.float32), codes).sum(axis=0)
+        offsets += np.log((wanted + 1.0) / (sizes + 1.0))
+    return offsets
 
 
 def _posterior(scores: Single, codes: Labels) -> Single:
