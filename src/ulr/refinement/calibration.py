@@ -169,11 +169,13 @@ def _expected_accuracy(
     on_step(0, 3)
     agreements = []
     with ThreadPoolExecutor(n_jobs, thread_name_prefix="ulr") as pool:
-        halves = [pool.submit(sample.in_half, half) for half in (0, 1)]
-        for number, future in enumerate([*halves, pool.submit(sample.neighbours)], 1):
+        # The longest task comes first, so that none is left to do alone.
+        tasks = [pool.submit(sample.neighbours)]
+        tasks += [pool.submit(sample.in_half, half) for half in (0, 1)]
+        for number, future in enumerate(tasks, 1):
             agreements.append(future.result())
             on_step(number, 3)
-    one, other, neighbours = agreements
+    neighbours, one, other = agreements
     log_odds = logit(np.clip([(one + other) / 2, neighbours], 0.01, 0.99))
     weights = np.array([_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT])
     few = _FEW_WEIGHT * _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
@@ -183,15 +185,12 @@ def _expected_accuracy(
 def _temperature(scores: Single, expected: float) -> float:
     """The temperature at which the mean confidence is the expected accuracy."""
     from scipy.optimize import brentq
-    from scipy.special import logsumexp
 
     unit = mean_lead(scores)
-    scaled = scores.astype(np.float64) / unit
-    best = scaled.max(axis=1)
+    behind = (scores - scores.max(axis=1, keepdims=True)).astype(np.float64) / unit
 
     def excess(exponent: float) -> float:
-        factor = 2.0**-exponent
-        confidence = np.exp(factor * best - logsumexp(factor * scaled, axis=1))
+        confidence = 1.0 / np.exp(2.0**-exponent * behind).sum(axis=1)
         return float(confidence.mean()) - expected
 
     low, high = -12.0, 12.0
