@@ -61,6 +61,8 @@ def test_known_documents_are_those_of_the_plain_loop(task, distance):
     known = np.where(random.random(len(documents)) < 0.2, random.integers(2), -1)
     if (known >= 0).all() or (distance == "cosine" and not documents[known < 0].any()):
         return
+    if (anchors[0] == anchors[1]).all():  # equal documents can make rounding decide between them
+        return
     options = {"distance": distance, "max_iter": 6, "keep": "last"}
     plain = reference.paper(documents, anchors, known=known, **options)
     result = ulr(documents, anchors, known=known, **options)
