@@ -101,25 +101,13 @@ def calibrate(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Some documents of a refinement, to be refined again in other ways.
+    """Some documents of a refinement, to be refined again in other ways."""
 
-    Attributes
-    ----------
-    documents, anchors
-        (n, n_dims) and (n_labels, n_dims).
-    predictions
-        (n,) by the refinement of all documents.
-    codes
-        (n,) known labels, see `Block.known`.
-    settings
-        As for `refine`.
-    """
-
-    documents: Single
-    anchors: Float
-    predictions: NDArray[np.intp]
-    codes: Labels
-    settings: dict[str, Any]
+    documents: Single  # (n, n_dims)
+    anchors: Float  # (n_labels, n_dims)
+    predictions: NDArray[np.intp]  # (n,) by the refinement of all documents
+    codes: Labels  # (n,) known labels, see `Block.known`
+    settings: dict[str, Any]  # as for `refine`
 
     def in_half(self, half: int) -> float:
         """Agreement with a refinement in one half of the dimensions, after a random rotation."""

@@ -18,16 +18,8 @@ def centre_of(mean: Float, least_share: float = LEAST_SHARE, most_rest: float = 
     """The vector to subtract from unit documents: a share of their mean.
 
     Encoders of which all texts have similar vectors need a larger share than others. A label with
-    half of the documents needs a small one: its own mean must not be lost.
-
-    Parameters
-    ----------
-    mean
-        (n_dims,) of the unit documents.
-    least_share
-        Least share of the mean.
-    most_rest
-        Most length of the rest of the mean, relative to the spread of the documents around it.
+    half of the documents needs a small one: its own mean must not be lost. So the rest of the mean
+    is at most `most_rest` as long as the documents are spread around it.
     """
     length = min(float(np.sqrt(mean @ mean)), 1.0)
     spread = np.sqrt(1.0 - length * length)
@@ -38,20 +30,13 @@ def centre_of(mean: Float, least_share: float = LEAST_SHARE, most_rest: float = 
 class Centred:
     """A block of documents as seen from a centre, without creating the vectors.
 
-    Attributes
-    ----------
-    documents
-        (n, n_dims) as given.
-    scale, pull
-        (n,) ``z = scale · document - pull · centre``; both are 0 for documents that take no part.
-    centre
-        (n_dims,).
+    ``z = scale · document - pull · centre``; both are 0 for documents that take no part.
     """
 
-    documents: Single
-    scale: Single
-    pull: Single
-    centre: Float
+    documents: Single  # (n, n_dims) as given
+    scale: Single  # (n,)
+    pull: Single  # (n,)
+    centre: Float  # (n_dims,)
 
     @classmethod
     def of(cls, block: Block, state: State, centre: Float) -> Centred:

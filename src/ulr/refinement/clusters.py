@@ -24,23 +24,12 @@ from ulr.refinement.rule import inverse_lengths
 
 @dataclass(frozen=True, eq=False)
 class Nearest(Summary):
-    """Sums over the documents that take part.
+    """Sums over the documents that take part."""
 
-    Attributes
-    ----------
-    total, count
-        (n_dims,) sum of the unit documents, and their number.
-    lead
-        Sum of the leads of the nearest anchor over the second.
-    known, n_known
-        (n_labels, n_dims) and (n_labels,) sum and number of the documents of known label.
-    """
-
-    total: Float
-    count: int
-    lead: float
-    known: Float
-    n_known: Float
+    total: Float  # (n_dims,) sum of the unit documents
+    lead: float  # sum of the leads of the nearest anchor over the second
+    known: Float  # (n_labels, n_dims) sum of the documents of known label
+    n_known: Float  # (n_labels,) their number
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +53,6 @@ class NearestAnchor:
         known = one_hot(block.known, len(self.anchors))
         summary = Nearest(
             weighted_sums(inverse[None], documents)[0],
-            int(used.sum()),
             float((best - second)[used].sum(dtype=np.float64)),
             weighted_sums(known * inverse, documents),
             known.sum(axis=1, dtype=np.float64),
@@ -83,26 +71,13 @@ class Clusters(Summary):
 
 @dataclass(frozen=True, eq=False)
 class Assignment(Clusters):
-    """The result of one pass.
+    """The result of one pass; counts, lead and differing are without the size prior."""
 
-    Attributes
-    ----------
-    counts
-        (n_labels,) documents of each label, without the size prior.
-    lead
-        Sum of the leads of the best score over the second, without the size prior.
-    loss
-        Sum of the negative log probabilities of the best labels.
-    changed, differing
-        Documents whose best label is another one than in the pass before, and those whose best
-        label, without the size prior, is not the nearest anchor.
-    """
-
-    counts: Float
-    lead: float
-    loss: float
-    changed: int
-    differing: int
+    counts: Float  # (n_labels,) documents of each label
+    lead: float  # sum of the leads of the best score over the second
+    loss: float  # sum of the negative log probabilities of the best labels
+    changed: int  # documents whose best label is another one than in the pass before
+    differing: int  # documents whose best label is not the nearest anchor
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,20 +86,11 @@ class StartClusters:
 
     State: nearest, anchors (cosines of z with the centred anchors), shares, votes, best (label),
     scale and pull of `Centred`.
-
-    Attributes
-    ----------
-    centre
-        (n_dims,).
-    anchors
-        (n_labels, n_dims) centred anchors.
-    scale
-        Factor that turns cosines into log odds.
     """
 
-    centre: Float
-    anchors: Float
-    scale: float
+    centre: Float  # (n_dims,)
+    anchors: Float  # (n_labels, n_dims) centred anchors
+    scale: float  # factor that turns cosines into log odds
 
     def __call__(self, block: Block, state: State) -> tuple[State, Assignment]:
         """State and summary of one block; the state is that of `NearestAnchor`."""
@@ -155,28 +121,15 @@ class Cluster:
     A document does not count in the cluster that it is compared with (leave-one-out). Cluster means
     are scaled by one common factor, not each to length one: the mean of a cluster whose documents
     have little in common is short and should count for little.
-
-    Attributes
-    ----------
-    centre, anchors
-        As of `StartClusters`.
-    sizes, sums
-        Of the clusters.
-    anchor_weight
-        Share of the anchor.
-    scale
-        Factor that turns cosines into log odds.
-    log_sizes
-        (n_labels,) log prior of the labels.
     """
 
-    centre: Float
+    centre: Float  # this, anchors and scale are as of `StartClusters`
     anchors: Float
-    sizes: Float
+    sizes: Float  # this and sums are as of `Clusters`
     sums: Float
     anchor_weight: float
     scale: float
-    log_sizes: Float
+    log_sizes: Float  # (n_labels,) log prior of the labels
 
     @property
     def mean_length(self) -> float:
@@ -203,16 +156,9 @@ class Cluster:
         return {**new, "votes": votes}, summary
 
     def _scores(self, products: Single, anchors: Single, shares: Single) -> Single:
-        """Cosines of z with the labels, (n_labels, n).
+        """Cosines of z with the labels, (n_labels, n), without each document's own share.
 
-        Parameters
-        ----------
-        products
-            (n_labels, n) of z with the sums of the clusters.
-        anchors
-            (n_labels, n) cosines of z with the anchors.
-        shares
-            (n_labels, n) of each document in each cluster, which are left out.
+        From the products of z with the sums of the clusters, and its cosines with the anchors.
         """
         w = self.anchor_weight
         sizes, squares, with_anchor = (
@@ -238,19 +184,7 @@ def assign(
 ) -> tuple[State, Assignment]:
     """Assign documents softly by their log odds; known labels are certain.
 
-    Parameters
-    ----------
-    scores
-        (n_labels, n) log odds without the size prior; changed in place.
-    log_sizes
-        (n_labels,) log prior of the labels.
-    block, state, view
-        The documents, their state and their vectors.
-
-    Returns
-    -------
-    state, summary
-        The state with new shares and best labels, and the summary of the block.
+    Changes the scores, (n_labels, n) log odds without the size prior, in place.
     """
     used = view.pull > 0
     found, best, second = two_best(scores)
@@ -289,12 +223,7 @@ def fix_known(shares: Single, block: Block) -> Single:
 def soft_assign(scores: Single, used: Any) -> tuple[Single, Labels, float]:
     """Softmax over the labels, the best labels, and the sum of their negative log probabilities.
 
-    Parameters
-    ----------
-    scores
-        (n_labels, n) log odds.
-    used
-        (n,) whether a document takes part; the shares of others are 0.
+    The shares of documents that are not used are 0.
     """
     labels, best, _ = two_best(scores)
     shares = np.exp(scores - best)

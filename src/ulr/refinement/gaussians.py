@@ -13,12 +13,7 @@ import numpy as np
 from ulr.refinement.blocks import Block, State
 from ulr.refinement.centred import Centred
 from ulr.refinement.clusters import Assignment, Clusters, assign, fix_known
-from ulr.refinement.products import (
-    Float,
-    gram,
-    solve_positive_definite,
-    weighted_sums,
-)
+from ulr.refinement.products import Float, gram, solve_positive_definite, weighted_sums
 
 # Total variance of documents of length one that single precision can still tell from none.
 _LEAST_VARIANCE = 1e-2
@@ -51,21 +46,13 @@ class StartGaussians:
 class Gaussians:
     """One pass: posterior of the labels, and the clusters of it.
 
-    Attributes
-    ----------
-    centre
-        (n_dims,) of the documents.
-    weights, offsets
-        (n_labels, n_dims) and (n_labels,): the tempered log likelihood, up to a constant, is
-        ``z · weights + offset``.
-    log_sizes
-        (n_labels,) log prior of the labels.
+    The tempered log likelihood, up to a constant, is ``z · weights + offset``.
     """
 
-    centre: Float
-    weights: Float
-    offsets: Float
-    log_sizes: Float
+    centre: Float  # (n_dims,)
+    weights: Float  # (n_labels, n_dims)
+    offsets: Float  # (n_labels,)
+    log_sizes: Float  # (n_labels,) log prior of the labels
 
     def __call__(self, block: Block, state: State) -> tuple[State, Assignment]:
         """State and summary of one block; the state is that of `StartGaussians`."""
@@ -84,16 +71,7 @@ def discriminant(means: Float, covariance: Float, temper: float) -> tuple[Float,
 def shrunk_covariance(moments: Float, clusters: Clusters, means: Float, shrink: float) -> Float:
     """Covariance within the labels, shrunk towards a multiple of the identity.
 
-    Parameters
-    ----------
-    moments
-        (n_dims, n_dims) sum of the products of all pairs of dimensions.
-    clusters
-        Sizes and sums of the labels.
-    means
-        (n_labels, n_dims) of the labels, which need not be those of the clusters.
-    shrink
-        Share of the identity.
+    `moments` are as of `Moments`, and `means` need not be those of the clusters.
     """
     n_dims = len(moments)
     cross = weighted_sums((clusters.sums - 0.5 * clusters.sizes[:, None] * means).T, means)

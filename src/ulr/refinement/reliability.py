@@ -24,18 +24,10 @@ _HALF_DIMS = 128
 
 @dataclass(frozen=True, eq=False)
 class Agreements(Summary):
-    """Counts of the documents by their labels in the halves of each split.
+    """Counts of the documents by their labels in the halves of each split."""
 
-    Attributes
-    ----------
-    equal
-        (n_splits,) documents that have the same label in both halves.
-    counts
-        (n_splits, 2, n_labels) documents of each label in each half.
-    """
-
-    equal: Float
-    counts: Float
+    equal: Float  # (n_splits,) documents that have the same label in both halves
+    counts: Float  # (n_splits, 2, n_labels) documents of each label in each half
 
     @property
     def kappa(self) -> float:
@@ -47,31 +39,15 @@ class Agreements(Summary):
 
 @dataclass(frozen=True, eq=False)
 class NearestInHalves:
-    """Finds the nearest anchors of every document in pairs of subspaces.
+    """Finds the nearest anchors of every document in pairs of subspaces."""
 
-    Attributes
-    ----------
-    centre
-        (n_dims,) subtracted from unit documents.
-    halves
-        (n_splits, 2, n_labels, n_dims) the centred anchors, projected onto either subspace, at
-        length one.
-    """
-
-    centre: Float
+    centre: Float  # (n_dims,) subtracted from unit documents
+    # (n_splits, 2, n_labels, n_dims) centred anchors, projected onto either subspace, at length one.
     halves: Float
 
     @classmethod
     def of(cls, anchors: Float, centre: Float) -> NearestInHalves | None:
-        """The step for centred anchors; None with too few dimensions to split.
-
-        Parameters
-        ----------
-        anchors
-            (n_labels, n_dims).
-        centre
-            (n_dims,) that was subtracted from them.
-        """
+        """The step for centred anchors, (n_labels, n_dims); None with too few dimensions."""
         from scipy.fft import dct, idct
 
         n_labels, n_dims = anchors.shape

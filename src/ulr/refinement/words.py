@@ -33,21 +33,11 @@ _SIZE_STEPS = 5
 
 @dataclass(frozen=True, eq=False)
 class WordWeights:
-    """Weights of words in the scores of labels.
+    """Weights of words in the scores of labels."""
 
-    Attributes
-    ----------
-    columns
-        (n_words,) ascending columns of the word counts that are used.
-    idf
-        (n_words,) inverse document frequencies.
-    weights
-        (n_words, n_labels) float32.
-    """
-
-    columns: NDArray[np.int32]
-    idf: Single
-    weights: Single
+    columns: NDArray[np.int32]  # (n_words,) ascending columns of the word counts that are used
+    idf: Single  # (n_words,) inverse document frequencies
+    weights: Single  # (n_words, n_labels)
 
     def scores(self, counts: csr_matrix) -> Single:
         """Scores, (n_labels, n_documents), from counts, (n_documents, n_columns)."""
@@ -77,9 +67,7 @@ class WordWeights:
         )
         n_words = len(columns)
         if idf.shape != (n_words,) or weights.shape != (n_words, n_labels):
-            raise ArrayError(
-                "the word weights of a rule disagree on the number of words or labels."
-            )
+            raise ArrayError("word weights of a rule disagree on the number of words or labels.")
         if not (np.isfinite(idf).all() and np.isfinite(weights).all()):
             raise ArrayError("the word weights of a rule must be finite numbers.")
         return cls(columns.astype(np.int32), idf, weights)
@@ -93,15 +81,7 @@ class WordWeights:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Words that are used.
-
-    Attributes
-    ----------
-    columns
-        (n_words,) ascending columns of the word counts.
-    idf
-        (n_words,) inverse document frequencies.
-    """
+    """Words that are used; columns and inverse document frequencies as of `WordWeights`."""
 
     columns: NDArray[np.int32]
     idf: Single
@@ -148,12 +128,7 @@ def tf_idf(counts: csr_matrix, columns: NDArray[np.int32], idf: Single) -> csr_m
 def naive_bayes(totals: Float, overall: Float) -> Single:
     """Log ratio of each word's probability in a label to its overall one, (n_words, n_labels).
 
-    Parameters
-    ----------
-    totals
-        (n_words, n_labels) sums of tf-idf weights by label.
-    overall
-        (n_words,) probability of each word.
+    From (n_words, n_labels) sums of tf-idf weights and (n_words,) overall probabilities.
     """
     added = _SMOOTHING * totals.sum() / totals.shape[1]
     if added <= 0.0:
@@ -165,14 +140,7 @@ def naive_bayes(totals: Float, overall: Float) -> Single:
 def cross_fitted_scores(weights: csr_matrix, shares: Single, folds: NDArray[np.integer]) -> Single:
     """Naive Bayes scores, (n, n_labels), of documents that it was not trained on.
 
-    Parameters
-    ----------
-    weights
-        (n, n_words) tf-idf.
-    shares
-        (n, n_labels) posterior to train on.
-    folds
-        (n,) fold of each document; a document is scored by what the other folds teach.
+    It is trained on (n, n_words) tf-idf weights and (n, n_labels) shares of the other folds.
     """
     rows = [np.flatnonzero(folds == number) for number in range(_FOLDS)]
     totals = [label_totals(weights[some], shares[some]) for some in rows]
