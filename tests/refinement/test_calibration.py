@@ -199,12 +199,14 @@ def test_the_expected_accuracy_follows_from_the_agreements():
     class Agreements:
         neighbours = staticmethod(lambda: 0.9)
         in_half = staticmethod(lambda half: (0.7, 0.9)[half])
+        anchors = np.zeros((200, 8))
 
     def expected(n_documents):
         return _expected_accuracy(Agreements, n_documents, 1, lambda done, total: None)
 
     log_odds = 0.6 * np.log(9) + 0.55 * np.log(4) - 1.0
     assert expected(10**9) == pytest.approx(1 / (1 + np.exp(-log_odds)))
+    log_odds -= 0.3 * (np.log(9) - np.log(4))  # neighbours count half with one document per label
     assert expected(200) == pytest.approx(1 / (1 + np.exp(-log_odds - 0.4)))
 
 

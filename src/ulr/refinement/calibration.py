@@ -164,10 +164,19 @@ def _expected_accuracy(
             agreements.append(future.result())
             on_step(number, 3)
     neighbours, one, other = agreements
-    log_odds = logit(np.clip([(one + other) / 2, neighbours], 0.01, 0.99))
-    weights = np.array([_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT])
-    few = _FEW_WEIGHT * _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
-    return float(expit(weights @ log_odds + _CONSTANT + few))
+    dimensions, neighbours = logit(np.clip([(one + other) / 2, neighbours], 0.01, 0.99))
+    # With about one document per label, the nearest ones have other labels.
+    per_label = n_documents / len(sample.anchors)
+    neighbours = (per_label * neighbours + dimensions) / (per_label + 1.0)
+    few = _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
+    return float(
+        expit(
+            _DIMENSIONS_WEIGHT * dimensions
+            + _NEIGHBOURS_WEIGHT * neighbours
+            + _FEW_WEIGHT * few
+            + _CONSTANT
+        )
+    )
 
 
 def _temperature(scores: Single, expected: float) -> float:
