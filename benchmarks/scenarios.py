@@ -433,7 +433,7 @@ def measure(scenario: Scenario, constants: Constants) -> Row:
     found = refine_default(scenario, constants)
     right = found.predictions == truth
     accuracy |= {DEFAULT: percent(vectors_alone.predictions == truth), WORDS: percent(right)}
-    temperature = calibrate(x, anchors, found, constants=constants)
+    temperature = calibrate(x, anchors, found, word_counts=scenario.counts, constants=constants)
     probabilities = softmax(found.scores.astype(np.float64) / temperature, axis=1)
     confidence = np.where(found.predictions < 0, 0.0, probabilities.max(axis=1)).round(4)
     assert found.diagnosis is not None

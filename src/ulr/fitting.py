@@ -217,6 +217,7 @@ class TextClassifier:
                 inputs.anchors,
                 refinement,
                 known=inputs.known,
+                word_counts=inputs.word_counts,
                 on_step=on_calibration,
                 **settings,
             )

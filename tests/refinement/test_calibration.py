@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import topics
+from problems import topics, word_counts
 from scipy.special import softmax
 
 from ulr.metrics import calibration_error
@@ -193,21 +193,39 @@ def test_every_method_is_calibrated(settings):
     assert abs(probabilities.max(axis=1).mean() - accuracy) < 0.25
 
 
-def test_the_expected_accuracy_follows_from_the_agreements():
+@pytest.mark.parametrize("by_words", [None, 0.6])
+def test_the_expected_accuracy_follows_from_the_agreements(by_words):
     """Measured on many datasets, see docs/refinement.md; the same for every method."""
 
     class Agreements:
         neighbours = staticmethod(lambda: 0.9)
+        words = staticmethod(lambda: by_words)
         in_half = staticmethod(lambda half: (0.7, 0.9)[half])
         anchors = np.zeros((200, 8))
 
     def expected(n_documents):
         return _expected_accuracy(Agreements, n_documents, 1, lambda done, total: None)
 
-    log_odds = 0.6 * np.log(9) + 0.55 * np.log(4) - 1.0
-    assert expected(10**9) == pytest.approx(1 / (1 + np.exp(-log_odds)))
-    log_odds -= 0.3 * (np.log(9) - np.log(4))  # neighbours count half with one document per label
-    assert expected(200) == pytest.approx(1 / (1 + np.exp(-log_odds - 0.4)))
+    def combined(neighbours, few):
+        words = neighbours - 0.5 if by_words is None else np.log(1.5)
+        log_odds = 0.55 * np.log(4) + 0.25 * neighbours + 0.4 * words - 0.85 + few
+        return pytest.approx(1 / (1 + np.exp(-log_odds)))
+
+    assert expected(10**9) == combined(np.log(9), 0.0)
+    # Neighbours count half with one document per label.
+    assert expected(200) == combined((np.log(9) + np.log(4)) / 2, 0.5)
+
+
+def test_words_that_contradict_the_labels_lower_the_confidence():
+    documents, anchors, truth = topics(2, n=400)
+    result = refine(documents, anchors)
+    assert (result.predictions == truth).mean() > 0.9
+    fitting, others = word_counts(truth), word_counts(np.random.default_rng(0).permutation(truth))
+    agree, alone, differ = (
+        calibrate(documents, anchors, result, word_counts=counts)
+        for counts in (fitting, None, others)
+    )
+    assert agree < alone < differ
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 19, 20, 21])

@@ -1,10 +1,12 @@
 """Confidence without labelled documents: temperature scaling to an expected accuracy.
 
 Scores are divided by a temperature such that the mean confidence equals the accuracy that is
-expected. That is estimated from two agreements on a random sample of the documents:
+expected. That is estimated from agreements on a random sample of the documents:
 
+- dimensions: how often refinements in one half of the dimensions give the same label as in all;
 - neighbours: how often the vote of the nearest documents is a document's own label;
-- dimensions: how often refinements in one half of the dimensions give the same label as in all.
+- words, where there are texts: how often naive Bayes, trained on the labels of other documents,
+  gives a document its own label.
 
 The log odds of the expected accuracy are a linear function of theirs, the same for every method;
 docs/refinement.md has how it was chosen and how far it is off.
@@ -13,9 +15,9 @@ docs/refinement.md has how it was chosen and how far it is off.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,16 +30,28 @@ from ulr.refinement.distances import unit_rows
 from ulr.refinement.methods import METHODS
 from ulr.refinement.products import Float, Labels, Single, mean_lead, scores_by_label
 from ulr.refinement.result import Refinement
+from ulr.refinement.words import (
+    Vocabulary,
+    content_hashes,
+    cross_fitted_scores,
+    folds_of,
+    tf_idf,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _SAMPLE = 3_000
 _FEWEST_DIMS, _FEWEST_DOCUMENTS = 8, 20
 _ASKED, _NEIGHBOURS = 1_000, 10
 _ROWS = 256
 _HIGHEST = 0.99
-# Of the log odds of both agreements, and a constant, in the log odds of the expected accuracy.
-_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT, _CONSTANT = 0.55, 0.6, -1.0
+_MOST_WORD_WEIGHTS = 1 << 22  # of naive Bayes; with more, words are not asked
+# Weights of the log odds of the agreements, and a constant, in those of the expected accuracy.
+_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT, _WORDS_WEIGHT, _CONSTANT = 0.55, 0.25, 0.4, -0.85
+_NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds
 # Few documents agree less than many that are labelled as well.
-_FEW_WEIGHT, _FEW_DOCUMENTS = 0.8, 200
+_FEW_WEIGHT, _FEW_DOCUMENTS = 1.0, 200
 
 
 def calibrate(
@@ -46,6 +60,7 @@ def calibrate(
     refinement: Refinement,
     *,
     known: ArrayLike | None = None,
+    word_counts: csr_matrix | None = None,
     random_state: int = 0,
     on_step: Callable[[int, int], None] | None = None,
     **settings: Any,
@@ -58,7 +73,7 @@ def calibrate(
         (n_documents, n_dims) and (n_labels, n_dims) as refined.
     refinement
         Their refinement.
-    known, random_state, **settings
+    known, word_counts, random_state, **settings
         As in `refine`; method and distance are those of the refinement.
     on_step
         Called at the beginning and after each agreement with the number of agreements that are
@@ -93,7 +108,8 @@ def calibrate(
     }
     again |= {"method": refinement.method, "distance": refinement.distance}
     again |= {"random_state": random_state, "n_jobs": 1}
-    sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], again)
+    counts = None if word_counts is None else word_counts[rows]
+    sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], again, counts)
     n_used = len(usable)
     expected = _expected_accuracy(sample, n_used, n_jobs, on_step or (lambda done, total: None))
     return _temperature(scores, float(np.clip(expected, 1.0 / len(vectors) + 0.02, _HIGHEST)))
@@ -108,6 +124,7 @@ class _Sample:
     predictions: NDArray[np.intp]  # (n,) by the refinement of all documents
     codes: Labels  # (n,) known labels, see `Block.known`
     settings: dict[str, Any]  # as for `refine`
+    counts: csr_matrix | None = None  # (n, n_words)
 
     def in_half(self, half: int) -> float:
         """Agreement with a refinement in one half of the dimensions, after a random rotation."""
@@ -135,6 +152,20 @@ class _Sample:
         agree = np.concatenate(list(self._votes_agree(points.astype(np.float32), asked)))
         return float(agree.mean())
 
+    def words(self) -> float | None:
+        """Agreement with naive Bayes on words; None without words, or with too many labels."""
+        if self.counts is None:
+            return None
+        vocabulary, n_labels = Vocabulary.of(self.counts), len(self.anchors)
+        if not 0 < len(vocabulary.columns) * n_labels <= _MOST_WORD_WEIGHTS:
+            return None
+        weights = tf_idf(self.counts, vocabulary.columns, vocabulary.idf)
+        shares = np.zeros((len(self.predictions), n_labels), dtype=np.float32)
+        shares[np.arange(len(shares)), self.predictions] = 1.0
+        scores = cross_fitted_scores(weights, shares, folds_of(content_hashes(self.counts)))
+        free = self.codes == UNKNOWN
+        return float((scores.argmax(axis=1) == self.predictions)[free].mean())
+
     def _votes_agree(self, points: Single, asked: NDArray[np.intp]) -> Iterator[NDArray[np.bool_]]:
         n_labels = len(self.anchors)
         n_nearest = min(_NEIGHBOURS, len(points) - 1)
@@ -154,29 +185,26 @@ def _expected_accuracy(
 ) -> float:
     from scipy.special import expit, logit
 
-    on_step(0, 3)
-    agreements = []
+    def log_odds(agreement: float) -> float:
+        return float(logit(np.clip(agreement, 0.01, 0.99)))
+
     with ThreadPoolExecutor(n_jobs, thread_name_prefix="ulr") as pool:
         # The longest task comes first, so that none is left to do alone.
-        tasks = [pool.submit(sample.neighbours)]
+        tasks: list[Future[Any]] = [pool.submit(sample.neighbours), pool.submit(sample.words)]
         tasks += [pool.submit(sample.in_half, half) for half in (0, 1)]
-        for number, future in enumerate(tasks, 1):
-            agreements.append(future.result())
-            on_step(number, 3)
-    neighbours, one, other = agreements
-    dimensions, neighbours = logit(np.clip([(one + other) / 2, neighbours], 0.01, 0.99))
+        on_step(0, len(tasks))
+        for number, task in enumerate(tasks, 1):
+            task.result()
+            on_step(number, len(tasks))
+    by_neighbours, by_words, *in_halves = (task.result() for task in tasks)
+    dimensions = log_odds(float(np.mean(in_halves)))
     # With about one document per label, the nearest ones have other labels.
     per_label = n_documents / len(sample.anchors)
-    neighbours = (per_label * neighbours + dimensions) / (per_label + 1.0)
+    neighbours = (per_label * log_odds(by_neighbours) + dimensions) / (per_label + 1.0)
+    words = neighbours - _NEIGHBOURS_ABOVE_WORDS if by_words is None else log_odds(by_words)
     few = _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
-    return float(
-        expit(
-            _DIMENSIONS_WEIGHT * dimensions
-            + _NEIGHBOURS_WEIGHT * neighbours
-            + _FEW_WEIGHT * few
-            + _CONSTANT
-        )
-    )
+    expected = _DIMENSIONS_WEIGHT * dimensions + _NEIGHBOURS_WEIGHT * neighbours
+    return float(expit(expected + _WORDS_WEIGHT * words + _FEW_WEIGHT * few + _CONSTANT))
 
 
 def _temperature(scores: Single, expected: float) -> float:
