@@ -140,8 +140,7 @@ class _Sample:
         known = self.codes if (self.codes >= 0).any() else None
         documents = np.ascontiguousarray(documents, dtype=np.float32)
         [again] = refine_many(documents, [anchors], known=known, **self.settings)
-        free = self.codes == UNKNOWN
-        return float((again.predictions == self.predictions)[free].mean())
+        return self._agreement(again.predictions)
 
     def neighbours(self) -> float:
         """Agreement with the vote of the ten nearest documents."""
@@ -163,8 +162,11 @@ class _Sample:
         shares = np.zeros((len(self.predictions), n_labels), dtype=np.float32)
         shares[np.arange(len(shares)), self.predictions] = 1.0
         scores = cross_fitted_scores(weights, shares, folds_of(content_hashes(self.counts)))
+        return self._agreement(scores.argmax(axis=1))
+
+    def _agreement(self, labels: NDArray[np.intp]) -> float:
         free = self.codes == UNKNOWN
-        return float((scores.argmax(axis=1) == self.predictions)[free].mean())
+        return float((labels == self.predictions)[free].mean())
 
     def _votes_agree(self, points: Single, asked: NDArray[np.intp]) -> Iterator[NDArray[np.bool_]]:
         n_labels = len(self.anchors)
