@@ -206,14 +206,16 @@ def test_the_expected_accuracy_follows_from_the_agreements(by_words):
     def expected(n_documents):
         return _expected_accuracy(Agreements, n_documents, 1, lambda done, total: None)
 
-    def combined(neighbours, few):
-        words = neighbours - 0.5 if by_words is None else np.log(1.5)
-        log_odds = 0.55 * np.log(4) + 0.25 * neighbours + 0.4 * words - 0.85 + few
+    def combined(neighbours, few, words_weight):
+        others = neighbours - 0.5
+        if by_words is not None:
+            others = (words_weight * np.log(1.5) + others) / (words_weight + 1)
+        log_odds = 0.5 * np.log(4) + 0.65 * others - 0.7 + few
         return pytest.approx(1 / (1 + np.exp(-log_odds)))
 
-    assert expected(10**9) == combined(np.log(9), 0.0)
-    # Neighbours count half with one document per label.
-    assert expected(200) == combined((np.log(9) + np.log(4)) / 2, 0.5)
+    assert expected(10**9) == combined(np.log(9), 0.0, 125_000)
+    # With one document per label, neighbours count half, and words hardly.
+    assert expected(200) == combined((np.log(9) + np.log(4)) / 2, 0.5, 1 / 40)
 
 
 def test_words_that_contradict_the_labels_lower_the_confidence():

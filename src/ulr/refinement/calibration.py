@@ -48,8 +48,10 @@ _ROWS = 256
 _HIGHEST = 0.99
 _MOST_WORD_WEIGHTS = 1 << 22  # of naive Bayes; with more, words are not asked
 # Weights of the log odds of the agreements, and a constant, in those of the expected accuracy.
-_DIMENSIONS_WEIGHT, _NEIGHBOURS_WEIGHT, _WORDS_WEIGHT, _CONSTANT = 0.55, 0.25, 0.4, -0.85
+_DIMENSIONS_WEIGHT, _OTHERS_WEIGHT, _CONSTANT = 0.5, 0.65, -0.7
 _NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds
+# Documents per label at which an agreement counts half, beside the one that stands in for it.
+_NEIGHBOURS_PER_LABEL, _WORDS_PER_LABEL = 1.0, 40.0
 # Few documents agree less than many that are labelled as well.
 _FEW_WEIGHT, _FEW_DOCUMENTS = 1.0, 200
 
@@ -199,14 +201,19 @@ def _expected_accuracy(
             task.result()
             on_step(number, len(tasks))
     by_neighbours, by_words, *in_halves = (task.result() for task in tasks)
-    dimensions = log_odds(float(np.mean(in_halves)))
-    # With about one document per label, the nearest ones have other labels.
     per_label = n_documents / len(sample.anchors)
-    neighbours = (per_label * log_odds(by_neighbours) + dimensions) / (per_label + 1.0)
-    words = neighbours - _NEIGHBOURS_ABOVE_WORDS if by_words is None else log_odds(by_words)
+    dimensions = log_odds(float(np.mean(in_halves)))
+    others = _mixed(log_odds(by_neighbours), dimensions, per_label / _NEIGHBOURS_PER_LABEL)
+    others -= _NEIGHBOURS_ABOVE_WORDS
+    if by_words is not None:
+        others = _mixed(log_odds(by_words), others, per_label / _WORDS_PER_LABEL)
     few = _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
-    expected = _DIMENSIONS_WEIGHT * dimensions + _NEIGHBOURS_WEIGHT * neighbours
-    return float(expit(expected + _WORDS_WEIGHT * words + _FEW_WEIGHT * few + _CONSTANT))
+    expected = _DIMENSIONS_WEIGHT * dimensions + _OTHERS_WEIGHT * others
+    return float(expit(expected + _FEW_WEIGHT * few + _CONSTANT))
+
+
+def _mixed(value: float, other: float, weight: float) -> float:
+    return (weight * value + other) / (weight + 1.0)
 
 
 def _temperature(scores: Single, expected: float) -> float:
