@@ -85,7 +85,7 @@ MUTANTS = [
     Mutant("known documents agree", "calibration.py", "free = self.codes == UNKNOWN\n        return", "free = self.codes >= -1\n        return"),
     Mutant("own vote among neighbours", "calibration.py", "similarity[np.arange(len(rows)), rows] = -np.inf", "pass"),
     Mutant("no random rotation", "calibration.py", "documents = dct(self.documents * signs.astype(np.float32), norm=\"ortho\")[:, axes]", "documents = self.documents[:, axes]"),
-    Mutant("calibration constant", "calibration.py", "0.5, 0.65, -0.7", "0.5, 0.65, 2.0"),
+    Mutant("calibration constant", "calibration.py", "0.5, 0.7, -0.75", "0.5, 0.7, 2.0"),
     Mutant("few documents not made up for", "calibration.py", "_FEW_WEIGHT, _FEW_DOCUMENTS = 1.0", "_FEW_WEIGHT, _FEW_DOCUMENTS = 0.0"),
     Mutant("words not asked", "calibration.py", "if by_words is not None:", "if False:"),
     _constant("reliable", "0.15", "0.0001"),

@@ -210,7 +210,7 @@ def test_the_expected_accuracy_follows_from_the_agreements(by_words):
         others = neighbours - 0.5
         if by_words is not None:
             others = (words_weight * np.log(1.5) + others) / (words_weight + 1)
-        log_odds = 0.5 * np.log(4) + 0.65 * others - 0.7 + few
+        log_odds = 0.5 * np.log(4) + 0.7 * others - 0.75 + few
         return pytest.approx(1 / (1 + np.exp(-log_odds)))
 
     assert expected(10**9) == combined(np.log(9), 0.0, 125_000)

@@ -46,9 +46,10 @@ _FEWEST_DIMS, _FEWEST_DOCUMENTS = 8, 20
 _ASKED, _NEIGHBOURS = 1_000, 10
 _ROWS = 256
 _HIGHEST = 0.99
+_WORDS_SCALE = 8.0  # of naive Bayes beside the prior: tf-idf weights of a text have length one
 _MOST_WORD_WEIGHTS = 1 << 22  # of naive Bayes; with more, words are not asked
 # Weights of the log odds of the agreements, and a constant, in those of the expected accuracy.
-_DIMENSIONS_WEIGHT, _OTHERS_WEIGHT, _CONSTANT = 0.5, 0.65, -0.7
+_DIMENSIONS_WEIGHT, _OTHERS_WEIGHT, _CONSTANT = 0.5, 0.7, -0.75
 _NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds
 # Documents per label at which an agreement counts half, beside the one that stands in for it.
 _NEIGHBOURS_PER_LABEL, _WORDS_PER_LABEL = 1.0, 40.0
@@ -164,7 +165,8 @@ class _Sample:
         shares = np.zeros((len(self.predictions), n_labels), dtype=np.float32)
         shares[np.arange(len(shares)), self.predictions] = 1.0
         scores = cross_fitted_scores(weights, shares, folds_of(content_hashes(self.counts)))
-        return self._agreement(scores.argmax(axis=1))
+        log_prior = np.log(shares.mean(axis=0) + 1e-3)
+        return self._agreement((_WORDS_SCALE * scores + log_prior).argmax(axis=1))
 
     def _agreement(self, labels: NDArray[np.intp]) -> float:
         free = self.codes == UNKNOWN
