@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from ulr.refinement import refine, score
 from ulr.refinement.blocks import Blocks
-from ulr.refinement.clusters import Cluster, StartClusters
+from ulr.refinement.clusters import Cluster
 from ulr.refinement.constants import Constants
 from ulr.refinement.discriminant import DiscriminantOptions, fit_rows
 from ulr.refinement.distances import unit_rows
@@ -180,24 +180,19 @@ def test_extra_documents_take_part_and_get_no_prediction():
     np.testing.assert_array_equal(result.predictions, everything.predictions[:50])
 
 
-def test_leave_one_out_keeps_a_document_from_voting_for_itself():
-    """Two documents alone in a cluster: each is compared with the other and the anchor only."""
-    documents = np.eye(4, dtype=np.float32)
-    anchors = np.eye(4)[:2]
-    blocks = Blocks([documents])
-    blocks.lengths = np.ones(4)
-    start = StartClusters(np.zeros(4), anchors, 1.0)
-    blocks.states = [{"nearest": np.array([0, 1, 0, 1], dtype=np.int32)}]
-    clusters = blocks.run(start)
-    step = Cluster(np.zeros(4), anchors, clusters.sizes, clusters.sums, 0.5, 1.0, np.zeros(2))
-    block = blocks._load(slice(0, 4))
-    state = blocks.states[0]
+def test_a_document_does_not_count_in_the_cluster_that_it_is_compared_with():
+    random = np.random.default_rng(0)
+    z, anchors = unit_rows(random.normal(size=(9, 5))), unit_rows(random.normal(size=(3, 5)))
+    shares = random.dirichlet(np.ones(3), size=9).T
+    step = Cluster(np.zeros(5), anchors, shares.sum(axis=1), shares @ z, 0.4, 1.0, np.zeros(3))
     found = step._scores(
-        (clusters.sums @ documents.T).astype(np.float32), state["anchors"], state["shares"]
+        *(each.astype(np.float32) for each in (step.sums @ z.T, anchors @ z.T, shares))
     )
-    # Document 2 shares cluster 0 with document 0, to which it is orthogonal.
-    assert found[0, 2] == pytest.approx(0.0, abs=1e-6)
-    assert len(block) == 4
+    for document in range(9):
+        others = np.arange(9) != document
+        means = shares[:, others] @ z[others] / shares[:, others].sum(axis=1)[:, None]
+        mixed = unit_rows(0.6 * means / step.mean_length + 0.4 * anchors)
+        np.testing.assert_allclose(found[:, document], mixed @ z[document], atol=1e-5)
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3, 5, 13, 100])
