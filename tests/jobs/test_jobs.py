@@ -149,7 +149,7 @@ def test_listener_hears_every_document_of_every_stage_and_every_pass(many):
     (first, estimate), *others = many.diary.stages
     assert (first, estimate) == ("Reading", pytest.approx(5000, rel=0.05))
     assert others == [("Encoding", 5000), ("Calibrating", 4), ("Writing", 5000)]
-    assert many.diary.documents == [5000, 5000, 3, 5000]
+    assert many.diary.documents == [5000, 5000, 4, 5000]
     assert [done.iteration for done in many.diary.passes] == list(range(many.report.iterations))
 
 
