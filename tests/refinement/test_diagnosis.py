@@ -183,3 +183,10 @@ def test_overturned_labels_of_few_documents_are_named_and_trusted(documents, tru
     overturned = replace(found, labels=(first, *found.labels[1:]))
     assert overturned.trusted == trusted
     assert "'0' may no longer mean" in overturned.warnings[0]
+
+
+def test_a_handful_of_documents_says_nothing_about_the_names():
+    documents, anchors, _ = topics(1, n=19, n_labels=2, n_dims=32)
+    assert refine(documents, anchors).diagnosis.reliability is None
+    documents, anchors, _ = topics(1, n=20, n_labels=2, n_dims=32)
+    assert refine(documents, anchors).diagnosis.reliability is not None

@@ -27,6 +27,7 @@ _LEAST_KEPT = 0.5
 _SIZE_FACTOR = 3.0
 _FEWEST_PER_LABEL = 10
 _FEWEST_FITTED = 20
+_FEWEST_COMPARED = 20  # documents; the reliability of fewer is chance
 _LEAST_EXPECTED = 0.55
 _LEAST_OVERTURNED = 0.05  # share of the documents
 _MOST_NAMED = 5
@@ -180,8 +181,8 @@ def _similarities(documents: Single, lengths: Float, problem: Problem) -> Single
 
 
 def _reliability(documents: Single, lengths: Float, problem: Problem) -> float | None:
-    """Split-half reliability of the names on some documents."""
-    if not problem.distance.linear or len(documents) == 0:
+    """Split-half reliability of the names on some documents; None for a handful."""
+    if not problem.distance.linear or len(documents) < _FEWEST_COMPARED:
         return None
     mean = (documents * inverse_lengths(lengths)[:, None]).mean(axis=0, dtype=np.float64)
     centre = centre_of(mean)
