@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 
 _SAMPLE = 3_000
 _FEWEST_DIMS, _FEWEST_DOCUMENTS = 8, 20
-_ASKED, _NEIGHBOURS = 1_000, 10
+_QUERIES, _NEIGHBOURS = 1_000, 10
 _ROWS = 256
 _HIGHEST = 0.99
-_WORDS_SCALE = 8.0  # of naive Bayes beside the prior: tf-idf weights of a text have length one
-_MOST_WORD_WEIGHTS = 1 << 22  # of naive Bayes; with more, words are not asked
-# Weights of the log odds of the agreements, and a constant, in those of the expected accuracy.
-_DIMENSIONS_WEIGHT, _OTHERS_WEIGHT, _CONSTANT = 0.5, 0.7, -0.75
-_NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds
-# Documents per label at which an agreement counts half, beside the one that stands in for it.
+# Factor of naive Bayes scores beside the log prior; rows of tf-idf weights have length one.
+_WORDS_SCALE = 8.0
+_MOST_WORD_WEIGHTS = 1 << 22  # words times labels; with more, words are not used
+# The log odds of the expected accuracy are a weighted sum of the log odds of agreements.
+_DIMENSIONS_WEIGHT, _DOCUMENTS_WEIGHT, _CONSTANT = 0.5, 0.7, -0.75
+_NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds by which neighbours agree more often than words
+# Documents per label at which an agreement has half of the weight, and its substitute the other.
 _NEIGHBOURS_PER_LABEL, _WORDS_PER_LABEL = 1.0, 40.0
-# Few documents agree less than many that are labelled as well.
-_FEW_WEIGHT, _FEW_DOCUMENTS = 1.0, 200
+_FEW_DOCUMENTS = 200  # with few documents, agreements are lower at the same accuracy
 
 
 def calibrate(
@@ -150,8 +150,8 @@ class _Sample:
         points = unit_rows(self.documents.astype(np.float64))
         points = unit_rows(points - centre_of(points.mean(axis=0)))
         free = np.flatnonzero(self.codes == UNKNOWN)
-        asked = np.random.default_rng(self.settings["random_state"]).permutation(free)[:_ASKED]
-        agree = np.concatenate(list(self._votes_agree(points.astype(np.float32), asked)))
+        queries = np.random.default_rng(self.settings["random_state"]).permutation(free)[:_QUERIES]
+        agree = np.concatenate(list(self._votes_agree(points.astype(np.float32), queries)))
         return float(agree.mean())
 
     def words(self) -> float | None:
@@ -172,11 +172,14 @@ class _Sample:
         free = self.codes == UNKNOWN
         return float((labels == self.predictions)[free].mean())
 
-    def _votes_agree(self, points: Single, asked: NDArray[np.intp]) -> Iterator[NDArray[np.bool_]]:
+    def _votes_agree(
+        self, points: Single, queries: NDArray[np.intp]
+    ) -> Iterator[NDArray[np.bool_]]:
+        """Whether the vote of the nearest documents is the label of each of some documents."""
         n_labels = len(self.anchors)
         n_nearest = min(_NEIGHBOURS, len(points) - 1)
-        for start in range(0, len(asked), _ROWS):
-            rows = asked[start : start + _ROWS]
+        for start in range(0, len(queries), _ROWS):
+            rows = queries[start : start + _ROWS]
             similarity = scores_by_label(points[rows], points)
             similarity[np.arange(len(rows)), rows] = -np.inf
             nearest = np.argpartition(similarity, -n_nearest, axis=1)[:, -n_nearest:]
@@ -205,17 +208,19 @@ def _expected_accuracy(
     by_neighbours, by_words, *in_halves = (task.result() for task in tasks)
     per_label = n_documents / len(sample.anchors)
     dimensions = log_odds(float(np.mean(in_halves)))
-    others = _mixed(log_odds(by_neighbours), dimensions, per_label / _NEIGHBOURS_PER_LABEL)
-    others -= _NEIGHBOURS_ABOVE_WORDS
+    documents = _weighted_mean(
+        log_odds(by_neighbours), dimensions, per_label / _NEIGHBOURS_PER_LABEL
+    )
+    documents -= _NEIGHBOURS_ABOVE_WORDS
     if by_words is not None:
-        others = _mixed(log_odds(by_words), others, per_label / _WORDS_PER_LABEL)
+        documents = _weighted_mean(log_odds(by_words), documents, per_label / _WORDS_PER_LABEL)
     few = _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
-    expected = _DIMENSIONS_WEIGHT * dimensions + _OTHERS_WEIGHT * others
-    return float(expit(expected + _FEW_WEIGHT * few + _CONSTANT))
+    expected = _DIMENSIONS_WEIGHT * dimensions + _DOCUMENTS_WEIGHT * documents
+    return float(expit(expected + few + _CONSTANT))
 
 
-def _mixed(value: float, other: float, weight: float) -> float:
-    return (weight * value + other) / (weight + 1.0)
+def _weighted_mean(value: float, substitute: float, weight: float) -> float:
+    return (weight * value + substitute) / (weight + 1.0)
 
 
 def _temperature(scores: Single, expected: float) -> float:

@@ -151,14 +151,14 @@ class _Fit:
 
     def _add_words(self, rule: LinearRule, texts: Blocks, log_sizes: Float) -> LinearRule:
         assert texts.words is not None
-        refined, estimated = self._reliability, isinstance(self._prior, str)
+        refined = self._reliability
         found = fit_words(
             texts.words,
             texts.score(rule)[1],
             texts.known,
             refined * log_sizes,
             factor=refined * self._evidence,
-            keep_sizes=self._size_weight if estimated and self._prior != "balanced" else 0.0,
+            keep_sizes=self._size_weight,
         )
         if found is None:
             return rule
@@ -250,7 +250,8 @@ class _Fit:
             lead = clusters.lead / self._n / scale
             total += step.weights() / (c.sharpness * len(weights))
             self._record("clusters", clusters)
-            self._size_weight = self._skew(clusters.counts)
+            if isinstance(self._prior, str) and self._prior == "estimate":
+                self._size_weight = self._skew(clusters.counts)
         return total
 
     def _anchor_weights(self) -> list[float]:
@@ -279,7 +280,7 @@ class _Fit:
         if not isinstance(self._prior, str):
             extra = self._n_labels - len(self._prior)
             return np.log(np.append(self._prior, np.full(extra, self._prior.mean())))
-        if self._prior == "balanced" or self._size_weight == 0.0:
+        if self._size_weight == 0.0:
             return np.zeros(self._n_labels)
         c = self._constants
         added = c.size_share * sizes.sum() / self._n_labels + c.size_count
