@@ -121,9 +121,9 @@ def refine_many(
 ) -> Iterator[Refinement]:
     """Refine several sets of anchors over the same documents.
 
-    Each result is the one that `refine` gives for the set alone, without a diagnosis. The documents
-    are validated once, and results are computed when they are asked for, a few sets ahead where
-    documents are so few that threads serve several sets.
+    Each result is the one that `refine` gives for the set alone, up to rounding and without a
+    diagnosis. The documents are validated once, and results are computed when they are asked for, a
+    few sets ahead where documents are so few that threads serve several sets.
 
     Parameters
     ----------
@@ -140,13 +140,13 @@ def refine_many(
     inputs = _prepare(
         documents, known, extra_documents, word_counts, method, distance, n_jobs, options
     )
-    # Few documents hardly occupy several threads, but several sets of anchors do.
-    side_by_side = inputs.blocks.in_memory and inputs.blocks.n_blocks <= _FEW_BLOCKS
-    at_once = inputs.blocks.n_jobs if side_by_side else 1
+    # Few documents hardly occupy several threads, but several sets of anchors do. Each thread then
+    # has all documents in one block: between short operations threads wait for each other.
+    one_block = inputs.blocks.in_memory and inputs.blocks.n_blocks <= _FEW_BLOCKS
+    at_once = inputs.blocks.n_jobs if one_block else 1
 
     def refined(anchors: ArrayLike) -> Refinement:
-        n_jobs = 1 if at_once > 1 else None
-        return inputs.refine(anchors, extra_anchors, max_iter, random_state, n_jobs=n_jobs)
+        return inputs.refine(anchors, extra_anchors, max_iter, random_state, one_block=one_block)
 
     if at_once == 1:
         yield from map(refined, anchor_sets)
@@ -221,7 +221,7 @@ class _Inputs:
         random_state: int,
         on_pass: OnPass | None = None,
         *,
-        n_jobs: int | None = None,
+        one_block: bool = False,
         diagnosed: bool = False,
     ) -> Refinement:
         """Refine one set of anchors and score the documents."""
@@ -235,7 +235,7 @@ class _Inputs:
         n_used = int(np.count_nonzero(known != EXCLUDED))
         if not n_used:
             raise ArrayError("there is nothing to refine on: every document is a zero vector.")
-        with self.blocks.restarted(known, n_jobs or self.blocks.n_jobs) as blocks:
+        with self.blocks.restarted(known, one_block) as blocks:
             fitted = METHODS[self.method].fit(blocks, problem, self.options)
             rules = [fitted.rule, fitted.initial_rule]
             (predictions, unrefined), scores = blocks.score_all(rules, n)

@@ -131,10 +131,15 @@ class Blocks:
             self._pool.shutdown()
             self._pool = None
 
-    def restarted(self, known: Labels, n_jobs: int) -> Self:
-        """The same documents without state, for a refinement with some known labels."""
+    def restarted(self, known: Labels, one_block: bool = False) -> Self:
+        """The same documents without state, for a refinement with some known labels.
+
+        With `one_block`, every part is one block, and one thread does everything.
+        """
+        n_jobs = 1 if one_block else self.n_jobs
+        rows = self.n_documents if one_block else self.block_rows
         return type(self)(
-            self.parts, known, self.lengths, self.words, n_jobs=n_jobs, block_rows=self.block_rows
+            self.parts, known, self.lengths, self.words, n_jobs=n_jobs, block_rows=rows
         )
 
     @property
