@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -264,7 +265,9 @@ def test_the_diagnosis_names_labels_and_expects_an_accuracy(fitted):
     assert diagnosis.documents == len(TEXTS) - 1
     confidence = fitted.predict_proba(TEXTS[:-1]).max(axis=1)
     assert diagnosis.expected_accuracy == pytest.approx(confidence.mean(), abs=1e-3)
-    assert any("only 9 documents for 3 labels" in each for each in diagnosis.warnings)
+    assert any(
+        "9 is a small number of documents for 3 labels" in each for each in diagnosis.warnings
+    )
 
 
 def test_the_diagnosis_notes_typing_errors_case_and_language():
@@ -279,6 +282,23 @@ def test_the_diagnosis_notes_typing_errors_case_and_language():
     found = DatalessClassifier(LABELS, encoder=static()).fit(german + TEXTS).diagnosis_.notes
     assert any("look like the language 'de'" in note for note in found)
     assert DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).diagnosis_.notes == ()
+
+
+def test_texts_in_other_languages_get_labels_without_taking_part():
+    path = Path(__file__).parent.parent / "examples"
+    messages = pd.read_csv(path / "multilingual_messages.csv")
+    labels = (path / "multilingual_labels.txt").read_text(encoding="utf-8").split("\n")
+    texts, english = messages["text"].tolist(), (messages["language"] == "en").to_numpy()
+    classifier = DatalessClassifier([each for each in labels if each]).fit(texts)
+    found = classifier.predict(texts)
+    by_name = DatalessClassifier([each for each in labels if each], method="none").fit(texts)
+    right, right_by_name = (
+        (x == messages["label"]).mean() for x in (found, by_name.predict(texts))
+    )
+    assert right >= right_by_name
+    assert set(found) <= set(labels)
+    assert classifier.diagnosis_.documents <= english.sum()
+    assert "but the labels were refined without them" in classifier.diagnosis_.notes[-1]
 
 
 def test_an_encoder_that_scores_pairs_is_diagnosed():

@@ -12,7 +12,7 @@ from tiny_task import LABELS, NEW, TEXTS, StaticVectors, assert_same
 from ulr import DatalessClassifier
 from ulr.errors import TextError
 from ulr.labels import as_label_set
-from ulr.texts import as_texts, is_empty, label_notes, language_note
+from ulr.texts import as_texts, in_other_languages, is_empty, label_notes, language_note
 
 KINDS = {
     "tuple": tuple,
@@ -188,6 +188,23 @@ def test_another_script_is_reported():
     texts = ["Доставка опоздала на неделю, и коробка была повреждена при перевозке"] * 8
     assert "not in Latin script" in language_note(texts, ["en"])
     assert language_note(texts, ["en", "ru"]) is None
+
+
+def test_only_texts_in_a_language_of_the_encoder_are_its_own_where_many_are_not():
+    english = "A parcel here: the box is late and it was open"
+    russian = "Доставка опоздала на неделю, и коробка была повреждена при перевозке"
+    texts = [LANGUAGES["de"], english, "parcel", russian] * 5
+    assert in_other_languages(texts, ["en"]).tolist() == [True, False, True, True] * 5
+    assert in_other_languages([russian, english, russian] * 5, ["en"]).tolist() == [
+        *[True, False, True] * 5
+    ]
+    assert not in_other_languages([english, english, english, LANGUAGES["de"]] * 5, ["en"]).any()
+    assert not in_other_languages(texts, None).any()
+
+
+def test_texts_without_function_words_are_not_taken_for_another_language():
+    titles = ["goal striker cup", "bank shares profit", "los angeles lakers win", "telescope"] * 20
+    assert not in_other_languages(titles, ["en"]).any()
 
 
 @pytest.mark.parametrize(

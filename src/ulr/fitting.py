@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ulr.encoders import AnyEncoder, OnTexts
 from ulr.errors import ArrayError, LabelError
@@ -18,7 +18,7 @@ from ulr.persistence import load_model, save_model
 from ulr.phrasings import MOST_WHOLE, as_phrasings
 from ulr.refinement import (
     METHODS,
-    UNKNOWN,
+    UNFITTED,
     Diagnosis,
     OnPass,
     Refinement,
@@ -146,7 +146,7 @@ class TextClassifier:
         self.phrasings_, self.extra_labels_ = setup.phrasings, setup.extra_labels
         found = refinement.predictions
         self._store(integers, int(np.bincount(found[found >= 0]).argmax()))
-        self.diagnosis_ = self._diagnose(setup, texts)
+        self.diagnosis_ = self._diagnose(setup, texts, inputs.known)
         return self
 
     def _resolve(self) -> Setup:
@@ -231,7 +231,7 @@ class TextClassifier:
             anchors=anchors,
             n_jobs=self.n_jobs,
         )
-        free = (inputs.known == UNKNOWN) & (refinement.predictions >= 0)
+        free = (inputs.known < 0) & (refinement.predictions >= 0)
         if self.none_share is not None:
             if not free.any():
                 raise ArrayError("none_share applies to texts of unknown label, but all are known.")
@@ -269,7 +269,9 @@ class TextClassifier:
         self._positions = np.argsort(self._order, kind="stable")
         self._integers, self._largest_label = integers, largest
 
-    def _diagnose(self, setup: Setup, texts: Sequence[str]) -> Diagnosis | None:
+    def _diagnose(
+        self, setup: Setup, texts: Sequence[str], known: NDArray[np.int32]
+    ) -> Diagnosis | None:
         """The diagnosis of the refinement, with names, the expected accuracy and notes."""
         diagnosis = self.refinement_.diagnosis
         if diagnosis is None:
@@ -278,10 +280,17 @@ class TextClassifier:
         confidence = self._fitted.confidence[draw[:_CONFIDENCE_SAMPLE]]
         notes = label_notes(setup.labels, texts, setup.encoder)
         language = language_note(texts, getattr(setup.encoder, "languages", None))
+        if language is not None:
+            notes.append(language)
+        if n_unfitted := int(np.count_nonzero(known == UNFITTED)):
+            notes.append(
+                f"{n_unfitted:,} texts are not clearly in a language of the encoder; they have labels, "
+                "but the labels were refined without them."
+            )
         return replace(
             diagnosis.named(setup.labels.names),
             expected_accuracy=float(confidence[confidence > 0].mean()),
-            notes=tuple(notes if language is None else [*notes, language]),
+            notes=tuple(notes),
         )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

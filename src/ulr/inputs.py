@@ -25,15 +25,16 @@ from ulr.errors import ArrayError, LabelError, TextError
 from ulr.labels import LabelSet, as_label_set, in_template, shown
 from ulr.labels import extra_labels as as_extra_labels
 from ulr.phrasings import Phrasings, as_phrasings
-from ulr.refinement import EXCLUDED, METHODS, UNKNOWN, choose_method
+from ulr.refinement import EXCLUDED, METHODS, UNFITTED, UNKNOWN, choose_method
 from ulr.refinement.distances import unit_rows
-from ulr.texts import empty_texts, is_empty, is_missing
+from ulr.texts import empty_texts, in_other_languages, is_empty, is_missing
 from ulr.word_counts import count_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Vectors = NDArray[np.float32]
+_FEWEST_PER_LABEL = 5  # texts to refine on without those in other languages
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ class Inputs:
     documents
         (n_texts, n_dims).
     known
-        (n_texts,) label index of each text, -1 where it is unknown, -2 for empty texts.
+        (n_texts,) label index of each text, -1 where it is unknown, -2 for empty texts, -3 for
+        texts in a language that the encoder was not made for.
     anchors
         (n_labels, n_dims) one vector per label; None where a label starts as its own certainty.
     anchor_sets
@@ -241,6 +243,12 @@ def encode_inputs(
     if empty.all():
         raise TextError("all texts are empty; at least one with words is needed.")
     codes[empty & (codes < 0)] = EXCLUDED
+    # Vectors of languages that the encoder does not know form clusters by language, not by label.
+    languages = getattr(setup.encoder, "languages", None)
+    foreign = (codes == UNKNOWN) & in_other_languages(texts, languages)
+    n_others = np.count_nonzero((codes >= UNKNOWN) & ~foreign)
+    if n_others >= _FEWEST_PER_LABEL * len(setup.labels):
+        codes[foreign] = UNFITTED
     if extra_texts is not None:
         kept = [text for text in extra_texts if not is_empty(text)]
         if kept:

@@ -30,6 +30,7 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
 }
 _SAMPLE = 1000
 _MOST_LANGUAGES = 4
+_MANY = 0.3  # share of texts in another language that is worth a warning
 _CHARACTERS = 2000
 _words = re.compile(r"[^\W\d_]+").findall
 
@@ -183,19 +184,19 @@ def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str 
     for text in _sample(texts, _SAMPLE):
         words = _words(text[:_CHARACTERS].lower())
         n_words += len(words)
-        n_other_script += sum(word[0] > "\u024f" for word in words)
+        n_other_script += sum(map(_in_other_script, words))
         if (language := _language(words)) is not None:
             found[language] += 1
     if n_words < 50:
         return None
-    if n_other_script > 0.3 * n_words and len(languages) == 1:
+    if n_other_script > _MANY * n_words and len(languages) == 1:
         return (
             f"{n_other_script / n_words:.0%} of the words are not in Latin script, which the "
             "encoder was not made for; use a multilingual one (see 'ulr encoders')."
         )
     others = [language for language, _ in found.most_common() if language not in languages]
     n_others = sum(found[language] for language in others)
-    if n_others > 0.3 * found.total():
+    if n_others > _MANY * found.total():
         shown = ", ".join(map(repr, others[:_MOST_LANGUAGES]))
         which = "languages" if len(others) > 1 else "language"
         return (
@@ -203,6 +204,30 @@ def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str 
             "encoder was not made for; use a multilingual one (see 'ulr encoders')."
         )
     return None
+
+
+def in_other_languages(texts: Sequence[str], languages: Sequence[str] | None) -> NDArray[np.bool_]:
+    """(n_texts,) whether each text does not look like one of the languages of an encoder.
+
+    All are False unless many of the texts clearly look like another language, so that there is a
+    `language_note`.
+    """
+    own = np.ones(len(texts), dtype=bool)
+    if not languages or language_note(texts, languages) is None:
+        return ~own
+    n_others = 0
+    for place, text in enumerate(texts):
+        words = _words(text[:_CHARACTERS].lower())
+        language = _language(words)
+        own[place] = language in languages
+        other_script = len(languages) == 1 and 2 * sum(map(_in_other_script, words)) > len(words)
+        n_others += other_script or (language is not None and not own[place])
+    return ~own if n_others > _MANY * len(texts) else np.zeros_like(own)
+
+
+def _in_other_script(word: str) -> bool:
+    """Whether a word is not in Latin script."""
+    return word[0] > "\u024f"
 
 
 def _language(words: Sequence[str]) -> str | None:

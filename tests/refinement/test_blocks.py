@@ -9,8 +9,8 @@ import pytest
 from problems import problem, topics, word_counts
 from threadpoolctl import threadpool_info
 
-from ulr.refinement import DISTANCES, METHODS, refine, refine_many
-from ulr.refinement.blocks import EXCLUDED, Blocks, Summary
+from ulr.refinement import DISTANCES, METHODS, refine, refine_many, score
+from ulr.refinement.blocks import EXCLUDED, UNFITTED, Blocks, Summary
 from ulr.refinement.methods import choose_method
 
 WAYS = [(method, distance) for method, each in METHODS.items() for distance in each.distances]
@@ -198,6 +198,20 @@ def test_excluded_documents_get_no_label_and_take_no_part(method):
     assert (result.unrefined[~kept] == -1).all()
     assert result.n_without_label == int((~kept).sum())
     assert (result.predictions[kept] == alone.predictions).mean() > 0.995
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_unfitted_documents_get_a_label_and_take_no_part(method):
+    documents, anchors, _ = topics(10)
+    known = np.full(len(documents), -1)
+    known[::5] = UNFITTED
+    fitted = known != UNFITTED
+    result = refine(documents, anchors, known=known, method=method)
+    excluded = refine(documents, anchors, known=np.where(fitted, -1, EXCLUDED), method=method)
+    np.testing.assert_array_equal(result.predictions[fitted], excluded.predictions[fitted])
+    np.testing.assert_array_equal(result.predictions, score(documents, excluded.rule)[0])
+    assert result.n_without_label == 0
+    assert result.diagnosis == excluded.diagnosis
 
 
 def test_zero_documents_get_no_label_under_cosine():

@@ -59,7 +59,8 @@ def diagnosed(before, after):
         refine(documents, anchors), unrefined=np.array(before), predictions=np.array(after)
     )
     problem = Problem(anchors, 3, len(before), DISTANCES["cosine"])
-    return diagnose(Blocks([documents]), problem, result).labels
+    blocks = Blocks([documents])
+    return diagnose(blocks, blocks.known, problem, result).labels
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_few_documents_and_low_expected_accuracy_are_cautions_not_distrust():
     documents, anchors, _ = topics(0, n=30, n_dims=32)
     found = refine(documents, anchors).diagnosis
     assert found.trusted
-    assert any("only 30 documents for 4 labels" in each for each in found.warnings)
+    assert any("30 is a small number of documents for 4 labels" in each for each in found.warnings)
 
 
 def test_labels_that_are_rare_in_the_sample_are_named():

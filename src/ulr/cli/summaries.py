@@ -154,9 +154,7 @@ def _notes(report: JobReport) -> list[str]:
     # Documents that take no part are not in the number of fitted ones either.
     used = report.documents - report.empty_documents - report.unknown_documents
     if report.fitted_documents is not None and report.fitted_documents < used:
-        notes.append(
-            f"The labels were refined on a random sample of {report.fitted_documents:,} documents."
-        )
+        notes.append(f"The labels were refined on {report.fitted_documents:,} of the documents.")
     if report.empty_documents:
         notes.append(f"{report.empty_documents:,} documents are empty and got no label.")
     if report.unknown_documents:

@@ -4,7 +4,7 @@ Knows arrays, never texts or files. Results are the same for any number of threa
 """
 
 from ulr.refinement.api import refine, refine_many, score, score_all
-from ulr.refinement.blocks import EXCLUDED, UNKNOWN, VectorSource
+from ulr.refinement.blocks import EXCLUDED, UNFITTED, UNKNOWN, VectorSource
 from ulr.refinement.calibration import calibrate
 from ulr.refinement.diagnosis import Diagnosis
 from ulr.refinement.distances import DISTANCES
@@ -18,6 +18,7 @@ __all__ = [
     "DISTANCES",
     "EXCLUDED",
     "METHODS",
+    "UNFITTED",
     "UNKNOWN",
     "Diagnosis",
     "OnPass",

@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike
 
 from ulr.errors import ArrayError
 from ulr.refinement import validation
-from ulr.refinement.blocks import EXCLUDED, Blocks, VectorSource, run_ahead
+from ulr.refinement.blocks import (
+    EXCLUDED,
+    UNFITTED,
+    UNKNOWN,
+    Blocks,
+    VectorSource,
+    run_ahead,
+)
 from ulr.refinement.diagnosis import diagnose
 from ulr.refinement.distances import DISTANCES, Distance
 from ulr.refinement.methods import METHODS, choose_method, method_options
@@ -62,7 +69,8 @@ def refine(
         ``cosine``, ``l2`` (squared Euclidean), ``dot`` or ``jensen-shannon``.
     known
         (n_documents,) label index of documents whose label is known, -1 for unknown ones, -2 for
-        documents to leave out, which get no label. Known documents keep their label and take part.
+        documents to leave out, which get no label, and -3 for documents that get a label but are
+        not fitted on. Known documents keep their label and take part.
     extra_documents
         (n, n_dims) further documents to refine on, which get no prediction.
     extra_anchors
@@ -232,12 +240,15 @@ class _Inputs:
         known = validation.known_labels(self.known, n, self.blocks.n_documents, n_labels)
         if distance.normalize:
             known[self.blocks.lengths == 0.0] = EXCLUDED
+        unfitted = known == UNFITTED
+        known[unfitted] = EXCLUDED
         n_used = int(np.count_nonzero(known != EXCLUDED))
         if not n_used:
             raise ArrayError("there is nothing to refine on: every document is a zero vector.")
         with self.blocks.restarted(known, one_block) as blocks:
             fitted = METHODS[self.method].fit(blocks, problem, self.options)
             rules = [fitted.rule, fitted.initial_rule]
+            blocks.known = np.where(unfitted, UNKNOWN, known)
             (predictions, unrefined), scores = blocks.score_all(rules, n)
             if self.known is not None:
                 predictions = np.where(np.asarray(self.known) >= 0, self.known, predictions)
@@ -259,7 +270,7 @@ class _Inputs:
             )
             if not diagnosed:
                 return refinement
-            return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
+            return replace(refinement, diagnosis=diagnose(blocks, known, problem, refinement))
 
     def _anchors(
         self, given: ArrayLike | int | None, extra_anchors: ArrayLike | None

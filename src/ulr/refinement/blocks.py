@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ulr.refinement.rule import Rule
 
-UNKNOWN, EXCLUDED = -1, -2
+UNKNOWN, EXCLUDED, UNFITTED = -1, -2, -3
 _ONE_BLOCK, _BLOCK_NUMBERS = 1 << 22, 1 << 23
 _MOST_ROWS = 16_384  # scores of many labels need memory too
 

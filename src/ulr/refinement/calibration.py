@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ulr.refinement import validation
 from ulr.refinement.api import refine_many
-from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Blocks, VectorSource
+from ulr.refinement.blocks import UNKNOWN, Blocks, VectorSource
 from ulr.refinement.centred import centre_of
 from ulr.refinement.distances import unit_rows
 from ulr.refinement.methods import METHODS
@@ -95,7 +95,7 @@ def calibrate(
     source = validation.vector_source("documents", documents)
     n, n_dims = int(source.shape[0]), vectors.shape[1]
     codes = np.full(n, UNKNOWN) if known is None else np.asarray(known)
-    usable = np.flatnonzero((codes != EXCLUDED) & (refinement.predictions >= 0))
+    usable = np.flatnonzero((codes >= UNKNOWN) & (refinement.predictions >= 0))
     rows = np.sort(np.random.default_rng(random_state).permutation(usable)[:_SAMPLE])
     free = codes[rows] == UNKNOWN
     scores = refinement.scores[rows[free]]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refinement.blocks import UNKNOWN, Block, Blocks
+from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Block, Blocks
 from ulr.refinement.centred import centre_of
 from ulr.refinement.distances import unit_rows
-from ulr.refinement.products import Float, Single, scores_by_label
+from ulr.refinement.products import Float, Labels, Single, scores_by_label
 from ulr.refinement.reliability import NearestInHalves
 from ulr.refinement.result import Problem, Refinement
 from ulr.refinement.rule import inverse_lengths
@@ -152,7 +152,7 @@ class Diagnosis:
             )
         if self.documents < _FEWEST_PER_LABEL * len(self.labels):
             found.append(
-                f"There are only {self.documents} documents for {len(self.labels)} labels; with "
+                f"{self.documents:,} is a small number of documents for {len(self.labels)} labels; with "
                 f"{_FEWEST_PER_LABEL} or more per label, refinement is more reliable."
             )
         if self.fitted < self.documents:
@@ -194,14 +194,20 @@ def _reliability(documents: Single, lengths: Float, problem: Problem) -> float |
     return step(Block(0, documents, known, lengths), {})[1].kappa
 
 
-def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagnosis | None:
-    """Diagnose a refinement; None where documents cannot be compared with the names of the labels."""
+def diagnose(
+    blocks: Blocks, known: Labels, problem: Problem, refinement: Refinement
+) -> Diagnosis | None:
+    """Diagnose a refinement; None where documents cannot be compared with the names of the labels.
+
+    `known` has the labels that were used in the fit; excluded documents are not counted.
+    """
     n_labels, anchors = problem.n_labels, problem.anchors
     named = len(anchors) if problem.distance.linear else np.array_equal(anchors, np.eye(n_labels))
     if not named:
         return None
     predictions, unrefined = refinement.predictions, refinement.unrefined
-    labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0))
+    fitted = known[: problem.n_documents] != EXCLUDED
+    labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0) & fitted)
     after, before = predictions[labelled], unrefined[labelled]
     most = max(_SAMPLE, _SAMPLE_PER_LABEL * n_labels)
     sample = np.sort(np.random.default_rng(problem.random_state).permutation(len(labelled))[:most])

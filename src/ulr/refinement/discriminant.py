@@ -94,7 +94,7 @@ def fit_discriminant(blocks: Blocks, problem: Problem, options: DiscriminantOpti
         np.count_nonzero(blocks.known >= 0),
     )
     if n_used < _FEWEST_PER_LABEL * len(problem.anchors) and not n_known:
-        reason = f"there are only {n_used} documents for {len(problem.anchors)} labels"
+        reason = f"{n_used} is too small a number of documents for {len(problem.anchors)} labels"
         return replace(fit_nearest(blocks, problem, None), method="none", reason=reason)
     if blocks.n_dims > _MOST_DIMS:
         reason = f"the covariance of {blocks.n_dims:,} dimensions is too large"

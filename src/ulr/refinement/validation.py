@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ulr.errors import ArrayError
-from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Block, Blocks, State, Summary, VectorSource
+from ulr.refinement.blocks import UNFITTED, UNKNOWN, Block, Blocks, State, Summary, VectorSource
 from ulr.refinement.distances import Distance, unit_rows
 from ulr.refinement.products import Float, Labels
 
@@ -93,7 +93,7 @@ def anchors(name: str, given: ArrayLike, n_dims: int, distance: Distance) -> Flo
 
 
 def known_labels(given: ArrayLike | None, n_documents: int, n_total: int, n_labels: int) -> Labels:
-    """The label code of every document, see `Block.known`; extra documents are unknown."""
+    """The label code of every document, see `refine`; extra documents are unknown."""
     known = np.full(n_total, UNKNOWN, dtype=np.int32)
     if given is None:
         return known
@@ -103,11 +103,11 @@ def known_labels(given: ArrayLike | None, n_documents: int, n_total: int, n_labe
             f"known must be {n_documents} integers, one per document, -1 where the label is "
             f"unknown; got shape {labels.shape} of {labels.dtype}."
         )
-    bad = np.flatnonzero((labels < EXCLUDED) | (labels >= n_labels))
+    bad = np.flatnonzero((labels < UNFITTED) | (labels >= n_labels))
     if len(bad):
         raise ArrayError(
-            f"known must be label indices from 0 to {n_labels - 1}, -1 (unknown) or -2 (excluded); "
-            f"got {labels[bad[0]]} in {_some_rows(bad)}."
+            f"known must be label indices from 0 to {n_labels - 1}, -1 (unknown), -2 (excluded) or -3 "
+            f"(not fitted on); got {labels[bad[0]]} in {_some_rows(bad)}."
         )
     known[:n_documents] = labels
     return known
