@@ -1,8 +1,9 @@
 """Accuracy, calibration and warnings of the refinement methods in many situations.
 
     python benchmarks/scenarios.py --data DIR [--encoder static] [--encoder minilm]
-        [--encoder static+minilm] [--further FOLDER] [--cache VECTORS] [--results FILE.jsonl]
-        [--quick] [--constants NAME=VALUE] [--sensitivity] [--write docs/refinement.md]
+        [--encoder static+minilm] [--further FOLDER] [--held-out FOLDER] [--cache VECTORS]
+        [--results FILE.jsonl] [--quick] [--constants NAME=VALUE] [--sensitivity]
+        [--write docs/refinement.md]
 
 DIR holds AG News, DBpedia, Yahoo Answers, 20 Newsgroups, Reuters-8, tweet sentiment, and questions
 and titles from Stack Exchange and Reddit, in the layout of `read_corpus`. Each dataset is encoded
@@ -14,9 +15,9 @@ true labels are used to draw documents and to report, never by a method.
 - "two-stage": hard clusters anchored at the labels, then Gaussians with one shared covariance
 - "default": the default method on vectors alone; "with words": with word counts, as the classifier
 
-FOLDER holds further datasets that the method was not developed on, one folder each: ``data.jsonl``
-with a text and the number of its label on each line, and ``labels.txt`` with a name, or a name and a
-phrase, on each line. docs/refinement.md says where those come from that were measured.
+FOLDER holds further datasets, one folder each: ``data.jsonl`` with a text and the number of its label
+on each line, and ``labels.txt`` with a name, or a name and a phrase, on each line. Nothing was chosen
+on those that are held out. docs/refinement.md says where those come from that were measured.
 
 Results are kept in the file of `--results`, by a digest of the inputs, the versions and the sources
 of the methods and the constants, so that a stopped run continues. `--quick` uses at most 1,000
@@ -65,7 +66,8 @@ Row = dict[str, Any]
 
 QUICK = 1_000
 NEAREST, PAPER, DEFAULT, WORDS = "nearest label", "paper's", "default", "with words"
-AS_IS, MANY, FURTHER = "as is", "many labels", "further datasets"
+AS_IS, MANY = "as is", "many labels"
+FURTHER, HELD_OUT = "further datasets", "held-out datasets"
 ORIGINAL = ("AG News", "DBpedia", "Yahoo Answers", "20 Newsgroups")
 SIX = (*ORIGINAL, "Reuters-8", "Tweet sentiment")
 UNIONS = (
@@ -321,7 +323,7 @@ def all_scenarios(data: Path, encoder: Encoder, quick: bool) -> Iterator[Scenari
             yield scenario.select(rows, "100 documents over many labels", draw)
 
 
-def further_datasets(folder: Path, encoder: Encoder) -> Iterator[Scenario]:
+def further_datasets(folder: Path, encoder: Encoder, group: str) -> Iterator[Scenario]:
     """At most 3,000 documents of each dataset in a folder."""
     for path in sorted(each for each in folder.iterdir() if each.is_dir()):
         rows = read_lines(path / "data.jsonl")
@@ -333,7 +335,7 @@ def further_datasets(folder: Path, encoder: Encoder) -> Iterator[Scenario]:
         texts = [row["text"] for row in rows]
         truth = np.array([row["label"] for row in rows], dtype=np.intp)
         vectors, anchors = encode_texts(encoder, texts), encode_texts(encoder, phrases)
-        yield Scenario(FURTHER, path.name, vectors, anchors, truth, count_words(texts))
+        yield Scenario(group, path.name, vectors, anchors, truth, count_words(texts))
 
 
 def renamed(
@@ -626,8 +628,8 @@ def diagnosis_table(rows: list[Row]) -> str:
 
 
 def further_table(rows: list[Row], encoder: str) -> str:
-    """Accuracy, confidence and warnings on the further datasets with one encoder."""
-    shown = [row for row in rows if row["group"] == FURTHER and row["encoder"] == encoder]
+    """Accuracy, confidence and warnings on further datasets with one encoder."""
+    shown = [row for row in rows if row["encoder"] == encoder]
     methods = (NEAREST, PAPER, DEFAULT, WORDS)
     table = [
         [
@@ -662,9 +664,9 @@ def order_table(rows: list[Row]) -> str:
 def report(draws: list[Row], encoders: list[str], quick: bool) -> str:
     """All tables."""
     every = over_draws(draws)
-    further = [row for row in every if row["group"] == FURTHER]
-    rows = [row for row in every if row["group"] != FURTHER]
-    draws = [row for row in draws if row["group"] != FURTHER]
+    others = (FURTHER, HELD_OUT)
+    rows = [row for row in every if row["group"] not in others]
+    draws = [row for row in draws if row["group"] not in others]
     limit = f" Quick: at most {QUICK:,} documents and one draw." if quick else ""
     parts = {
         "Datasets": "Accuracy in percent: nearest label / paper's / default on vectors alone / "
@@ -680,9 +682,12 @@ def report(draws: list[Row], encoders: list[str], quick: bool) -> str:
         "Order of the documents": "Documents that get another label when sorted by class or when "
         f"classes are interleaved.\n\n{order_table(rows)}",
     }
-    if further:
+    for group in others:
+        further = [row for row in every if row["group"] == group]
+        if not further:
+            continue
         tables = "\n\n".join(further_table(further, encoder) for encoder in encoders)
-        parts["Further datasets"] = (
+        parts[group.capitalize()] = (
             f"At most {FURTHER_DOCUMENTS:,} documents of each; the number of labels in brackets."
             f"{limit}\n\n{safety_table(further)}\n\n{tables}\n\n{diagnosis_table(further)}"
         )
@@ -783,6 +788,7 @@ def main() -> None:
     parser.add_argument("--data", default=default, required=default is None, type=Path)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
     parser.add_argument("--further", type=Path, help="folder of further datasets")
+    parser.add_argument("--held-out", type=Path, help="folder of datasets nothing was chosen on")
     parser.add_argument("--cache", help="folder for the vectors")
     parser.add_argument("--results", type=Path, help="JSON Lines file of measurements")
     parser.add_argument("--quick", action="store_true", help="few documents, one draw")
@@ -800,8 +806,9 @@ def main() -> None:
             if options.sensitivity:
                 chosen += reduced(scenarios)
                 continue
-            if options.further:
-                scenarios = chain(scenarios, further_datasets(options.further, encoder))
+            for folder, group in ((options.further, FURTHER), (options.held_out, HELD_OUT)):
+                if folder:
+                    scenarios = chain(scenarios, further_datasets(folder, encoder, group))
             for scenario in scenarios:
                 used = scenario.at_most(QUICK) if options.quick else scenario
                 rows.append(results.get(name, used))

@@ -104,7 +104,7 @@ MUTANTS = [
     Mutant("Jensen-Shannon bound", "jensen_shannon.py", "state[\"lower\"] - self.movement", "state[\"lower\"] + self.movement"),
     Mutant("unfitted documents take part", "api.py", "known[unfitted] = EXCLUDED", "known[unfitted] = UNKNOWN"),
     Mutant("unfitted documents have no label", "api.py", "np.where(unfitted, UNKNOWN, known)", "known"),
-    Mutant("overturned by size alone", "diagnosis.py", "kept < _LEAST_KEPT and resized", "resized"),
+    Mutant("overturned by size alone", "diagnosis.py", "(others and resized)", "resized"),
     Mutant("always trusted", "diagnosis.py", "_LEAST_FIT = 0.7", "_LEAST_FIT = 0.0"),
     Mutant("summaries lose a block", "blocks.py", "total = summary if total is None else total + summary", "total = summary"),
 ]  # fmt: skip

@@ -72,13 +72,15 @@ def diagnosed(before, after):
         (10 * [0] + 20 * [1], 2 * [0] + 8 * [1] + 8 * [0] + 12 * [1], 0.2, False),
         # It keeps all of its documents and grows more than threefold.
         (10 * [0] + 30 * [1], 35 * [0] + 5 * [1], 1.0, False),
+        # It had no document at all, and gets some.
+        (30 * [1], 10 * [0] + 20 * [1], None, True),
     ],
 )
 def test_a_label_is_overturned_if_most_documents_leave_and_its_size_changes(
     before, after, kept, overturned
 ):
     label = diagnosed(before, after)[0]
-    assert label.kept == pytest.approx(kept)
+    assert label.kept == (None if kept is None else pytest.approx(kept))
     assert (label.closest, label.overturned) == (None, overturned)
 
 

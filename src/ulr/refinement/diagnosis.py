@@ -37,8 +37,9 @@ _MOST_NAMED = 5
 class LabelDiagnosis:
     """How one label came out of the refinement.
 
-    It is overturned if it may no longer mean what its name says: most of its documents left it
-    while its size changed by a factor of three or more, or they are closest to another label's name.
+    It is overturned if it may no longer mean what its name says: most of its documents left it, or it
+    had none, while its size changed by a factor of three or more, or its documents are closest to
+    another label's name.
     """
 
     label: str  # its name, or its number
@@ -241,6 +242,7 @@ def _of_labels(
         kept = stayed[label] / n_before if n_before else None
         factor = max(n_after, 1) / max(n_before, 1)
         resized = not 1 / _SIZE_FACTOR < factor < _SIZE_FACTOR
+        others = kept is None or kept < _LEAST_KEPT
         nearest_other = closest[label] != label
         yield LabelDiagnosis(
             label=str(label),
@@ -249,7 +251,7 @@ def _of_labels(
             kept=kept,
             fit=None if np.isnan(fits[label]) else float(fits[label]),
             closest=str(closest[label]) if nearest_other else None,
-            overturned=bool(nearest_other or (kept is not None and kept < _LEAST_KEPT and resized)),
+            overturned=bool(nearest_other or (others and resized)),
         )
 
 
