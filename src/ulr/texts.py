@@ -232,11 +232,8 @@ def _in_other_script(word: str) -> bool:
 
 def _language(words: Sequence[str]) -> str | None:
     """The language whose function words are most frequent; None if that is not clear."""
-    counts = Counter(
-        {
-            language: sum(word in function_words for word in words)
-            for language, function_words in _FUNCTION_WORDS.items()
-        }
+    *_, (second, _), (most, best) = sorted(
+        (sum(map(function_words.__contains__, words)), language)
+        for language, function_words in _FUNCTION_WORDS.items()
     )
-    (best, most), (_, second) = counts.most_common(2)
     return best if most > second else None

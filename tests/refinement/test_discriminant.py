@@ -289,6 +289,17 @@ def test_words_are_fitted_on_more_documents_than_vectors():
     )
 
 
+def test_documents_without_word_counts_are_scored_by_their_vectors_alone():
+    """Also where words change the sizes of the labels, which their offsets undo."""
+    documents, anchors, truth = topics(7, n=2_000, n_dims=16, spread=1.2)
+    kept = np.flatnonzero((truth < 2) | (np.arange(len(truth)) % 10 == 0))
+    documents, counts = documents[kept], word_counts(truth[kept])
+    with_words = refine(documents, anchors, word_counts=counts)
+    assert np.abs(with_words.rule.words.offsets).max() > 0.01
+    alone = refine(documents, anchors)
+    np.testing.assert_array_equal(score(documents, with_words.rule)[1], alone.scores)
+
+
 def test_a_sample_keeps_known_documents_and_is_drawn_from_all_positions():
     known = np.full(1000, -1, dtype=np.int32)
     known[:30] = 1
@@ -307,7 +318,7 @@ def test_without_three_documents_per_label_the_nearest_label_is_used_and_the_res
     documents, anchors, _ = topics(n=11, n_labels=4)
     result = refine(documents, anchors)
     assert (result.method, result.n_iter) == ("none", 1)
-    assert "11 documents for 4 labels" in result.reason
+    assert "11 is too small a number of documents for 4 labels" in result.reason
     np.testing.assert_array_equal(result.predictions, result.unrefined)
     assert refine(documents, anchors, known=[0, 1, 2, 3, *[-1] * 7]).method == "discriminant"
     assert refine(*topics(n=12, n_labels=4)[:2]).method == "discriminant"

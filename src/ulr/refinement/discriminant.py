@@ -152,7 +152,7 @@ class _Fit:
     def _add_words(self, rule: LinearRule, texts: Blocks, log_sizes: Float) -> LinearRule:
         assert texts.words is not None
         refined = self._reliability
-        found = fit_words(
+        words = fit_words(
             texts.words,
             texts.score(rule)[1],
             texts.known,
@@ -160,10 +160,7 @@ class _Fit:
             factor=refined * self._evidence,
             keep_sizes=self._size_weight,
         )
-        if found is None:
-            return rule
-        words, offsets = found
-        return replace(rule, words=words, offsets=rule.offsets + offsets)
+        return replace(rule, words=words)
 
     def _combine(
         self, clusters: Float, gaussians: Gaussians, last: Assignment, nearest_lead: float

@@ -38,14 +38,16 @@ class WordWeights:
     columns: NDArray[np.int32]  # (n_words,) ascending columns of the word counts that are used
     idf: Single  # (n_words,) inverse document frequencies
     weights: Single  # (n_words, n_labels)
+    offsets: Single  # (n_labels,) added to the scores
 
     def scores(self, counts: csr_matrix) -> Single:
         """Scores, (n_labels, n_documents), from counts, (n_documents, n_columns)."""
-        return np.ascontiguousarray((tf_idf(counts, self.columns, self.idf) @ self.weights).T)
+        weights = tf_idf(counts, self.columns, self.idf)
+        return np.ascontiguousarray((weights @ self.weights + self.offsets).T)
 
     def select(self, labels: slice) -> WordWeights:
         """The weights of some of the labels."""
-        return replace(self, weights=self.weights[:, labels])
+        return replace(self, weights=self.weights[:, labels], offsets=self.offsets[labels])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything the weights consist of; float16 is exact enough to store them."""
@@ -53,6 +55,7 @@ class WordWeights:
             "words.columns": self.columns,
             "words.idf": self.idf.astype(np.float16),
             "words.weights": self.weights.astype(np.float16),
+            "words.offsets": self.offsets,
         }
 
     @classmethod
@@ -60,17 +63,18 @@ class WordWeights:
         """The weights that `arrays` described; None where there are none."""
         if "words.columns" not in arrays:
             return None
-        columns, idf, weights = (
-            arrays["words.columns"],
-            arrays["words.idf"].astype(np.float32),
-            arrays["words.weights"].astype(np.float32),
-        )
-        n_words = len(columns)
-        if idf.shape != (n_words,) or weights.shape != (n_words, n_labels):
-            raise ArrayError("word weights of a rule disagree on the number of words or labels.")
-        if not (np.isfinite(idf).all() and np.isfinite(weights).all()):
-            raise ArrayError("the word weights of a rule must be finite numbers.")
-        return cls(columns.astype(np.int32), idf, weights)
+        columns = arrays["words.columns"].astype(np.int32)
+        shapes = {"idf": columns.shape, "weights": (len(columns), n_labels), "offsets": (n_labels,)}
+        found = {}
+        for name, shape in shapes.items():
+            found[name] = arrays.get(f"words.{name}", np.empty(0)).astype(np.float32)
+            if found[name].shape != shape:
+                raise ArrayError(
+                    "word weights of a rule disagree on the number of words or labels."
+                )
+            if not np.isfinite(found[name]).all():
+                raise ArrayError("the word weights of a rule must be finite numbers.")
+        return cls(columns, **found)
 
     def rounded(self) -> WordWeights:
         """The weights as they are when they have been saved and loaded."""
@@ -187,8 +191,8 @@ def fit_words(
     log_sizes: Float,
     factor: float,
     keep_sizes: float = 0.0,
-) -> tuple[WordWeights, Float] | None:
-    """Weights of words, and offsets of labels, that are added to the scores of a rule.
+) -> WordWeights | None:
+    """Weights of words whose scores are added to those of a rule.
 
     Naive Bayes is trained on the posterior of the rule, and its scores of documents that it was not
     trained on are added with the multiplier that best explains that posterior. The weights are then
@@ -225,15 +229,16 @@ def fit_words(
         return None
     weight = np.float32(factor * multiplier)
     both = scores + weight * from_words
-    offsets = np.zeros(scores.shape[1])
+    offsets = np.zeros(scores.shape[1], dtype=np.float32)
     if keep_sizes > 0.0:
         wanted = posterior[sample].sum(axis=0)
-        offsets = keep_sizes * _size_offsets(both[sample], codes[sample], wanted)
-    totals = label_totals(weights, _posterior(both + offsets.astype(np.float32), codes))
+        found = keep_sizes * _size_offsets(both[sample], codes[sample], wanted)
+        offsets = found.astype(np.float32)
+    totals = label_totals(weights, _posterior(both + offsets, codes))
     table = weight * naive_bayes(totals, word_probabilities(totals))
     if not np.abs(table).max(initial=0.0) < _LARGEST_WEIGHT:
         return None
-    return WordWeights(vocabulary.columns, vocabulary.idf, table).rounded(), offsets
+    return WordWeights(vocabulary.columns, vocabulary.idf, table, offsets).rounded()
 
 
 def _size_offsets(scores: Single, codes: Labels, wanted: Single) -> Float:
