@@ -69,6 +69,7 @@ MUTANTS = [
     Mutant("excluded documents in the words", "words.py", "used = np.flatnonzero(codes != EXCLUDED)", "used = np.arange(len(codes))"),
     Mutant("covariance not shrunk", "gaussians.py", "    covariance *= 1 - shrink\n", ""),
     Mutant("Gaussian offsets", "gaussians.py", "return weights, -0.5 *", "return weights, -0.25 *"),
+    Mutant("skew of few documents", "discriminant.py", "self._evidence * skew", "skew"),
     Mutant("no Miller-Madow correction", "discriminant.py", "entropy += (len(shares) - 1)", "entropy += 0 * (len(shares) - 1)"),
     Mutant("first rows as sample", "discriminant.py", "others = draw.permutation(used[blocks.known[used] < 0])", "others = (used[blocks.known[used] < 0])"),
     Mutant("known documents left out of the sample", "discriminant.py", "[: most // 2]", "[:0]"),

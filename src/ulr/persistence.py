@@ -28,7 +28,7 @@ from ulr.refinement import METHODS, Rule, rule_from_arrays
 from ulr.refinement.distances import DISTANCES
 from ulr.word_counts import N_COLUMNS
 
-_FORMAT = 5
+_FORMAT = 6
 _SETTINGS, _ARRAYS = "model.json", "arrays.safetensors"
 _MOST_JSON_BYTES = 64 << 20
 _LARGEST = 1e30  # in arrays and settings; products of larger numbers overflow

@@ -149,6 +149,7 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     found = kappa(z, unit(a - centre))
     reliability = max(found / c.reliable, per_label / (per_label + c.examples))
     reliability = float(np.clip(reliability, 0, 1))
+    evidence = n / k / (n / k + c.few_documents)
 
     def log_sizes(sizes, weight):
         if not isinstance(prior, str):
@@ -162,12 +163,11 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         counts = np.bincount(labels, minlength=k)
         p = counts[counts > 0] / n
         entropy = (-(p * np.log(p)).sum() + (len(p) - 1) / (2 * n)) / np.log(k)
-        return float(np.clip((c.balanced - entropy) / (c.balanced - c.skewed), 0, 1))
+        return float(np.clip(evidence * (c.balanced - entropy) / (c.balanced - c.skewed), 0, 1))
 
     # Clusters.
     shares, votes, total, weight = one_hot[near], np.zeros((n, k)), np.zeros((k, d)), 0.0
     scale = c.sharpness / mean_lead(z @ anchor.T)
-    evidence = n / k / (n / k + c.few_documents)
     fall = reliability * evidence * (c.first_anchor_weight - c.last_anchor_weight)
     weights = np.linspace(c.first_anchor_weight, c.first_anchor_weight - fall, c.cluster_passes)
     for w in weights:

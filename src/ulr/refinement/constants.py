@@ -26,8 +26,9 @@ class Constants:
     first_anchor_weight, last_anchor_weight
         Weight of the anchor in the first and in the last pass over clusters.
     few_documents
-        Documents per label at which the anchor weight falls only half as far, and words count half.
-        Also the weight, in documents, of the mean of a Gaussian that is expected from the anchor.
+        Documents per label at which the anchor weight falls only half as far, and words and the skew
+        of the label sizes count half. Also the weight, in documents, of the mean of a Gaussian that
+        is expected from the anchor.
     sharpness
         Mean lead, in log odds, of the best label over the second in the clusters.
     size_share, size_count
@@ -35,7 +36,7 @@ class Constants:
         number of documents.
     balanced, skewed
         Normalised entropy of the label sizes above which there is no size prior, and below which it
-        is full.
+        is full with many documents per label.
     shrink
         Shrinkage of the covariance with many documents per dimension.
     tie

@@ -285,13 +285,17 @@ class _Fit:
         return self._size_weight * np.log(shares)
 
     def _skew(self, counts: Float) -> float:
-        """Weight of the size prior, from label sizes that were found without it."""
+        """Weight of the size prior, from label sizes that were found without it.
+
+        With few documents per label, errors of a few names make equal sizes look skewed.
+        """
         c = self._constants
         shares = counts[counts > 0] / counts.sum()
         entropy = -float((shares * np.log(shares)).sum())
         entropy += (len(shares) - 1) / (2 * counts.sum())  # Miller and Madow's correction
         normalised = entropy / np.log(self._n_labels)
-        return float(np.clip((c.balanced - normalised) / (c.balanced - c.skewed), 0.0, 1.0))
+        skew = (c.balanced - normalised) / (c.balanced - c.skewed)
+        return float(np.clip(self._evidence * skew, 0.0, 1.0))
 
     # --- Gaussians
 
