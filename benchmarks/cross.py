@@ -5,8 +5,9 @@
 
 Every document of a seeded sample is scored with every phrase of the paper once; each set of label
 names is then a softmax over its own columns, refined with the Jensen-Shannon distance. The table
-shows the paper's main names, the mean over all sets of its appendix, and the best of them, which
-the truth chooses. ``--scores`` keeps the scores, so that a stopped run continues.
+shows the paper's main names, also with the default method on log ratios and words, the mean over
+all sets of its appendix, and the best of them, which the truth chooses. ``--scores`` keeps the
+scores, so that a stopped run continues.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ulr.experiments.report import replace_part
 from ulr.files import atomic_file
 from ulr.metrics import accuracy
 from ulr.refinement import refine
+from ulr.word_counts import count_words
 
 BATCH = 100
 Scores = NDArray[np.float32]
@@ -81,12 +83,26 @@ def accuracies(
     )
 
 
+def default_accuracy(
+    documents: Documents, scores: dict[str, Scores], names: tuple[str, ...]
+) -> float:
+    """Accuracy of the default method, in percent, with one set of label names."""
+    columns = np.stack([scores[name] for name in names], axis=1)
+    ratios = columns - columns.mean(axis=1, keepdims=True)
+    anchors = np.eye(len(names)) - 1 / len(names)
+    result = refine(ratios, anchors, word_counts=count_words(documents.texts))
+    return 100 * accuracy(documents.truth, result.predictions)
+
+
 def measure(documents: Documents, scorer: Any, main_only: bool, folder: Path | None) -> list[str]:
     """The cells of one dataset: main names, mean over sets, best set, improved sets."""
     dataset = documents.dataset.name
     names, further = phrases_of(dataset)
     scores = scores_of(documents, names, scorer, folder)
-    main = accuracies(documents, scores, MAIN_NAMES[dataset])
+    main = (
+        *accuracies(documents, scores, MAIN_NAMES[dataset]),
+        default_accuracy(documents, scores, MAIN_NAMES[dataset]),
+    )
     if main_only or not further:
         return [arrow(main), "–", "–", "–"]
     scores |= scores_of(documents, further, scorer, folder)
@@ -97,7 +113,7 @@ def measure(documents: Documents, scorer: Any, main_only: bool, folder: Path | N
 
 
 def arrow(figures: Any) -> str:
-    """Figures before and after refinement."""
+    """Figures by name, refined, and by the default if there is one."""
     return " → ".join(f"{figure:.1f}" for figure in figures)
 
 

@@ -15,6 +15,7 @@ from tiny_task import (
 from ulr import DatalessClassifier, refine
 from ulr.encoders import LabelScores
 from ulr.errors import ArrayError, LabelError
+from ulr.word_counts import count_words
 
 FULL = TEXTS[:-1]
 
@@ -122,8 +123,26 @@ def test_known_texts_never_get_the_none_label():
 # Encoders that score pairs
 
 
-def test_scores_of_pairs_are_refined_by_jensen_shannon_distance():
+def test_scores_of_pairs_are_refined_by_the_default_as_log_ratios():
     fitted = classifier(encoder=CosineScorer()).fit(FULL)
+    assert (fitted.distance_, fitted.method_) == ("cosine", "discriminant")
+    scores = CosineScorer().score(FULL, LABELS)
+    ratios = (scores - scores.mean(axis=1, keepdims=True)).astype(np.float32)
+    anchors = np.eye(len(LABELS)) - 1 / len(LABELS)
+    expected = refine(ratios, anchors, word_counts=count_words(FULL))
+    np.testing.assert_array_equal(fitted.refinement_.predictions, expected.predictions)
+    np.testing.assert_array_equal(fitted.refinement_.unrefined, scores.argmax(axis=1))
+    assert fitted.predict(NEW).tolist() == LABELS
+    np.testing.assert_allclose(fitted.predict_proba(NEW).sum(axis=1), 1.0)
+
+
+def test_scores_of_pairs_with_two_labels_are_probabilities():
+    fitted = DatalessClassifier(LABELS[:2], encoder=CosineScorer()).fit(FULL)
+    assert (fitted.distance_, fitted.method_) == ("jensen-shannon", "ulr")
+
+
+def test_scores_of_pairs_are_refined_by_jensen_shannon_distance_as_in_the_paper():
+    fitted = classifier(encoder=CosineScorer(), method="ulr").fit(FULL)
     assert (fitted.distance_, fitted.method_) == ("jensen-shannon", "ulr")
     scores = CosineScorer().score(FULL, LABELS).astype(np.float64)
     points = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -135,7 +154,7 @@ def test_scores_of_pairs_are_refined_by_jensen_shannon_distance():
 
 
 def test_texts_of_low_probability_get_the_none_label():
-    fitted = classifier(encoder=CosineScorer(), none_share=0.4)
+    fitted = classifier(encoder=CosineScorer(), method="ulr", none_share=0.4)
     found = fitted.fit_predict(FULL)
     points = LabelScores(CosineScorer(), [[name] for name in LABELS]).encode(FULL)
     own = points[np.arange(len(FULL)), fitted.refinement_.predictions]
@@ -152,7 +171,7 @@ def test_pairs_are_refined_on_extra_texts():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"distance": "cosine"}, ArrayError, "'cosine' compares vectors, but this encoder returns"),
+        ({"distance": "l2"}, ArrayError, "'l2' compares vectors, but this encoder scores pairs"),
         ({"phrasings": "combinations"}, LabelError, "this one scores pairs of text and label"),
         ({"extra_labels": ["math"]}, LabelError, "this one scores pairs of text and label"),
         (

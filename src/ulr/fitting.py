@@ -207,14 +207,16 @@ class TextClassifier:
         settings: dict[str, Any],
         on_calibration: Callable[[int, int], None] | None,
     ) -> Model:
-        if inputs.anchors is None:
-            anchors = None
+        anchors = None
+        if inputs.anchors is not None:
+            anchors = unit_rows(inputs.anchors.astype(np.float64))
+        if anchors is None or setup.scores_pairs:
+            # Every dimension is the score of one label: parts of them cannot confirm each other.
             temperature = mean_lead(refinement.scores[refinement.predictions >= 0])
         else:
-            anchors = unit_rows(inputs.anchors.astype(np.float64))
             temperature = calibrate(
                 inputs.documents,
-                inputs.anchors,
+                anchors,
                 refinement,
                 known=inputs.known,
                 word_counts=inputs.word_counts,

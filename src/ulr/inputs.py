@@ -25,7 +25,7 @@ from ulr.errors import ArrayError, LabelError, TextError
 from ulr.labels import LabelSet, as_label_set, in_template, shown
 from ulr.labels import extra_labels as as_extra_labels
 from ulr.phrasings import Phrasings, as_phrasings
-from ulr.refinement import EXCLUDED, METHODS, UNFITTED, UNKNOWN, choose_method
+from ulr.refinement import DISTANCES, EXCLUDED, METHODS, UNFITTED, UNKNOWN, choose_method
 from ulr.refinement.distances import unit_rows
 from ulr.texts import empty_texts, in_other_languages, is_empty, is_missing
 from ulr.word_counts import count_words
@@ -52,8 +52,7 @@ class Setup:
     encoder
         The encoder.
     text_encoder
-        Encodes texts: the encoder, or its probabilities of the labels, behind the cache if there is
-        one.
+        Encodes texts: the encoder, or its scores of the labels, behind the cache if there is one.
     method, distance
         With ``auto`` resolved.
     template
@@ -71,7 +70,7 @@ class Setup:
 
     @property
     def scores_pairs(self) -> bool:
-        """Whether texts become probabilities of the labels rather than vectors."""
+        """Whether texts become scores of the labels rather than vectors of their own."""
         return not isinstance(self.encoder, Encoder)
 
     @property
@@ -108,26 +107,37 @@ def resolve(
             "an ensemble of phrasings and extra labels need an encoder of texts; this one scores "
             "pairs of text and label. Leave them out, or choose another encoder."
         )
-    used_distance = _choose_distance(distance, pairs)
+    used_distance = _choose_distance(distance, method, pairs, len(label_set))
     return Setup(
         labels=label_set,
         phrasings=sets,
         extra_labels=extra,
         encoder=loaded,
-        text_encoder=cached_text_encoder(loaded, label_set, template, cache),
+        text_encoder=cached_text_encoder(
+            loaded, label_set, template, cache, probabilities=not DISTANCES[used_distance].linear
+        ),
         method=choose_method(method, used_distance),
         distance=used_distance,
         template=template,
     )
 
 
-def _choose_distance(distance: str, pairs: bool) -> str:
+def _choose_distance(distance: str, method: str, pairs: bool, n_labels: int) -> str:
+    """The distance that ``auto`` stands for; refuses what does not suit the encoder.
+
+    Scores of pairs are compared as probabilities by methods that can do so, as in the paper, and
+    else as log ratios, by their cosine. Log ratios of two labels have only one direction.
+    """
     if distance == "auto":
-        return "jensen-shannon" if pairs else "cosine"
-    if pairs and distance != "jensen-shannon":
+        if not pairs:
+            return "cosine"
+        distances = METHODS[choose_method(method, "cosine")].distances
+        by_cosine = "jensen-shannon" not in distances and n_labels > 2
+        return "cosine" if by_cosine else "jensen-shannon"
+    if pairs and distance not in ("cosine", "jensen-shannon"):
         raise ArrayError(
-            f"distance {distance!r} compares vectors, but this encoder returns probabilities of "
-            "labels; use jensen-shannon or auto."
+            f"distance {distance!r} compares vectors, but this encoder scores pairs of text and "
+            "label; use cosine, jensen-shannon or auto."
         )
     if not pairs and distance == "jensen-shannon":
         raise ArrayError(
@@ -138,11 +148,19 @@ def _choose_distance(distance: str, pairs: bool) -> str:
 
 
 def cached_text_encoder(
-    encoder: AnyEncoder, labels: LabelSet, template: str | None, cache: str | Path | None
+    encoder: AnyEncoder,
+    labels: LabelSet,
+    template: str | None,
+    cache: str | Path | None,
+    *,
+    probabilities: bool,
 ) -> Encoder:
-    """What encodes texts: the encoder, or its probabilities of labels, behind a cache if given."""
+    """What encodes texts: the encoder, or its scores of the labels, behind a cache if given.
+
+    `probabilities` is as in `LabelScores`, for encoders that score pairs.
+    """
     if not isinstance(encoder, Encoder):
-        encoder = LabelScores(encoder, labels.phrases(template))
+        encoder = LabelScores(encoder, labels.phrases(template), probabilities)
     if cache is None:
         return encoder
     if isinstance(encoder, JoinedEncoder):
@@ -227,7 +245,12 @@ def encode_inputs(
                 "ensemble of phrasings, extra labels or an encoder that scores pairs."
             )
         anchors = given_vectors("label_embeddings", label_embeddings, len(setup.labels))
-    elif not setup.scores_pairs:
+    elif setup.scores_pairs:
+        if DISTANCES[setup.distance].linear:
+            anchors = np.eye(len(setup.labels), dtype=np.float32) - np.float32(
+                1 / len(setup.labels)
+            )
+    else:
         vectors = PhraseVectors.of_setup(setup)
         anchors = vectors.averages(setup.labels)
         if setup.phrasings is not None:

@@ -141,12 +141,22 @@ def load_model(
         anchors = _anchors(arrays, len(label_set), rule)
         settings = _settings(content["settings"], label_set)
         loaded = _encoder(folder, content, encoder)
-        if rule.needs_distributions == isinstance(loaded, Encoder):
+        suits = rule.n_dims == len(label_set)
+        if isinstance(loaded, Encoder):
+            suits = not rule.needs_distributions
+        if not suits:
             raise ArrayError("its rule does not suit its encoder")
+        encoder_of_texts = cached_text_encoder(
+            loaded,
+            label_set,
+            settings["template"],
+            cache,
+            probabilities=rule.needs_distributions,
+        )
         model = Model(
             label_set=label_set,
             encoder=loaded,
-            text_encoder=cached_text_encoder(loaded, label_set, settings["template"], cache),
+            text_encoder=encoder_of_texts,
             rule=rule,
             initial_rule=initial,
             temperature=_positive(content["temperature"]),

@@ -216,9 +216,10 @@ def test_pytorch_is_not_needed(tmp_path):
     assert (done.stdout, done.returncode) == ("(1, 2)\n", 0), done.stderr
 
 
-def test_classification_uses_the_distance_of_algorithm_2(folder):
+def test_the_papers_method_uses_the_distance_of_algorithm_2(folder):
     texts = [text for text in TEXTS if text] * 8
-    classifier = DatalessClassifier(LABELS, encoder=load_encoder(f"cross:{folder}")).fit(texts)
+    encoder = load_encoder(f"cross:{folder}")
+    classifier = DatalessClassifier(LABELS, encoder=encoder, method="ulr").fit(texts)
     assert classifier.distance_ == "jensen-shannon"
     nearest = DatalessClassifier(LABELS, encoder=f"cross:{folder}", method="none").fit(texts)
     scores = load_encoder(f"cross:{folder}").score(texts, LABELS)

@@ -212,7 +212,7 @@ class CrossEncoder(CopiedByReference):
 
 
 class LabelScores(CopiedByReference):
-    """An encoder whose vectors are probabilities of labels, from a scorer of pairs.
+    """An encoder whose vectors are scores or probabilities of labels, from a scorer of pairs.
 
     Threads may share it if they may share the scorer.
 
@@ -222,9 +222,14 @@ class LabelScores(CopiedByReference):
         Scores texts with phrases.
     phrases
         The phrases of each label; the score of a label is the mean over its phrases.
+    probabilities
+        Whether vectors are the softmax of the scores of the labels. Else they are the scores minus
+        their mean, which are log ratios of the probabilities.
     """
 
-    def __init__(self, scorer: PairScorer, phrases: list[list[str]]) -> None:
+    def __init__(
+        self, scorer: PairScorer, phrases: list[list[str]], probabilities: bool = True
+    ) -> None:
         if not phrases or not all(phrases):
             raise EncoderError(
                 "scoring needs at least one label, and at least one phrase for each; "
@@ -232,6 +237,7 @@ class LabelScores(CopiedByReference):
             )
         self.scorer = scorer
         self.phrases = phrases
+        self.probabilities = probabilities
 
     @property
     def n_dims(self) -> int:
@@ -242,7 +248,8 @@ class LabelScores(CopiedByReference):
     def fingerprint(self) -> str:
         """Fingerprint of the scorer and of the phrases."""
         phrases = hashlib.sha256(json.dumps(self.phrases).encode()).hexdigest()[:16]
-        return f"{fingerprint(self.scorer)}, labels {phrases}"
+        form = "labels" if self.probabilities else "log ratios of labels"
+        return f"{fingerprint(self.scorer)}, {form} {phrases}"
 
     @property
     def batch_texts(self) -> int:
@@ -255,7 +262,7 @@ class LabelScores(CopiedByReference):
         return int(getattr(self.scorer, "truncated", 0))
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
-        """Probabilities of the labels, (n_texts, n_labels); the sum of each row is one."""
+        """Probabilities of the labels or their log ratios, (n_texts, n_labels)."""
         unique = dict.fromkeys(phrase for each in self.phrases for phrase in each)
         columns = {phrase: column for column, phrase in enumerate(unique)}
         scores = np.asarray(self.scorer.score(texts, list(columns)))
@@ -270,6 +277,8 @@ class LabelScores(CopiedByReference):
             for each in self.phrases
         ]
         scores = np.stack(of_labels, axis=1)
+        if not self.probabilities:
+            return (scores - scores.mean(axis=1, keepdims=True)).astype(np.float32)
         exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
         return (exponentials / exponentials.sum(axis=1, keepdims=True)).astype(np.float32)
 
