@@ -35,8 +35,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator, TextClassifier):  # typ
         ``discriminant``, the default method, for ``cosine``; ``ulr``, the paper's; ``none`` for the
         nearest label. ``auto`` is ``discriminant`` for ``cosine`` and ``ulr`` for other distances.
     distance
-        ``cosine``, ``l2`` or ``dot``; ``jensen-shannon`` for an encoder that scores pairs of text
-        and label. ``auto`` is that for such an encoder, and ``cosine`` for the others.
+        ``cosine``, ``l2`` or ``dot``; ``cosine`` or ``jensen-shannon`` for an encoder that scores
+        pairs of text and label. ``auto`` is ``cosine``, except for such an encoder with two labels
+        or a method of the paper, where it is ``jensen-shannon``.
     prior
         Sizes of the labels: ``estimate``, ``balanced``, or the proportion of each label, in the
         order given. Only for ``discriminant``.

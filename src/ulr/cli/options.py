@@ -145,7 +145,7 @@ Distance = Annotated[
     str,
     typer.Option(
         "--distance",
-        help="'cosine', 'l2' or 'dot'; 'jensen-shannon' for a cross encoder.",
+        help="'cosine', 'l2' or 'dot'; 'cosine' or 'jensen-shannon' for a cross encoder.",
         rich_help_panel=ADVANCED,
     ),
 ]
