@@ -15,6 +15,7 @@ from tiny_task import (
 from ulr import DatalessClassifier, refine
 from ulr.encoders import LabelScores
 from ulr.errors import ArrayError, LabelError
+from ulr.refinement import calibrate
 from ulr.word_counts import count_words
 
 FULL = TEXTS[:-1]
@@ -184,3 +185,11 @@ def test_pairs_are_refined_on_extra_texts():
 def test_arguments_that_do_not_suit_the_encoder_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         classifier(**{"encoder": CosineScorer(), **arguments}).fit(TEXTS)
+
+
+def test_confidence_is_calibrated_with_anchors_of_any_length():
+    texts, _ = generated_texts(200)
+    fitted = classifier(distance="l2").fit(texts)
+    documents, anchors = static().encode(texts), static().encode(LABELS)
+    expected = calibrate(documents, anchors, fitted.refinement_)
+    assert fitted.model_.temperature == pytest.approx(expected, rel=1e-5)

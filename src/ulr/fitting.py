@@ -210,13 +210,13 @@ class TextClassifier:
         anchors = None
         if inputs.anchors is not None:
             anchors = unit_rows(inputs.anchors.astype(np.float64))
-        if anchors is None or setup.scores_pairs:
+        if inputs.anchors is None or setup.scores_pairs:
             # Every dimension is the score of one label: parts of them cannot confirm each other.
             temperature = mean_lead(refinement.scores[refinement.predictions >= 0])
         else:
             temperature = calibrate(
                 inputs.documents,
-                anchors,
+                inputs.anchors,
                 refinement,
                 known=inputs.known,
                 word_counts=inputs.word_counts,

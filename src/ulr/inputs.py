@@ -126,14 +126,15 @@ def _choose_distance(distance: str, method: str, pairs: bool, n_labels: int) -> 
     """The distance that ``auto`` stands for; refuses what does not suit the encoder.
 
     Scores of pairs are compared as probabilities by methods that can do so, as in the paper, and
-    else as log ratios, by their cosine. Log ratios of two labels have only one direction.
+    else as log ratios, by their cosine. Log ratios of two labels have only one direction, so that
+    the default is not used for them.
     """
     if distance == "auto":
         if not pairs:
             return "cosine"
         distances = METHODS[choose_method(method, "cosine")].distances
-        by_cosine = "jensen-shannon" not in distances and n_labels > 2
-        return "cosine" if by_cosine else "jensen-shannon"
+        as_probabilities = "jensen-shannon" in distances or (method == "auto" and n_labels == 2)
+        return "jensen-shannon" if as_probabilities else "cosine"
     if pairs and distance not in ("cosine", "jensen-shannon"):
         raise ArrayError(
             f"distance {distance!r} compares vectors, but this encoder scores pairs of text and "
@@ -247,9 +248,8 @@ def encode_inputs(
         anchors = given_vectors("label_embeddings", label_embeddings, len(setup.labels))
     elif setup.scores_pairs:
         if DISTANCES[setup.distance].linear:
-            anchors = np.eye(len(setup.labels), dtype=np.float32) - np.float32(
-                1 / len(setup.labels)
-            )
+            n_labels = len(setup.labels)
+            anchors = (np.eye(n_labels) - 1 / n_labels).astype(np.float32)
     else:
         vectors = PhraseVectors.of_setup(setup)
         anchors = vectors.averages(setup.labels)
