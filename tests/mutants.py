@@ -79,7 +79,7 @@ MUTANTS = [
     Mutant("less smoothing of words", "words.py", "_SMOOTHING = 0.3", "_SMOOTHING = 0.01"),
     Mutant("rare words used", "words.py", "_FEWEST_DOCUMENTS = 2", "_FEWEST_DOCUMENTS = 1"),
     Mutant("no sublinear counts", "words.py", "(1.0 + np.log(counts.data[kept]))", "counts.data[kept]"),
-    Mutant("words taught once", "words.py", "label_totals(weights, _posterior(both + offsets.astype(np.float32), codes))", "label_totals(weights, posterior)"),
+    Mutant("words taught once", "words.py", "label_totals(weights, _posterior(both + offsets, codes))", "label_totals(weights, posterior)"),
     Mutant("words change the sizes", "discriminant.py", "keep_sizes=self._size_weight", "keep_sizes=0.0"),
     Mutant("words ignore known labels", "words.py", "posterior[known, codes[known]] = 1.0", "pass"),
     Mutant("biased draw in calibration", "calibration.py", "rows = np.sort(np.random.default_rng(random_state).permutation(usable)[:_SAMPLE])", "rows = usable[:_SAMPLE]"),

@@ -7,7 +7,7 @@ larger than that of a single set. Word counts are not used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,54 +52,52 @@ def refine_ensemble(
     -------
     Refinement
         `unrefined` is the prediction of the mean of the unrefined sets; the trace has the mean
-        objective and the sum of the changes over the sets that are averaged.
-
-    Notes
-    -----
-    Where the method fell back to another one for some of the sets, only those with the method of
-    the majority are averaged: scores of different methods are not comparable.
+        objective and the sum of the changes over the sets.
     """
     if not DISTANCES[distance].linear:
         raise ArrayError("an ensemble needs vectors; use cosine, l2 or dot.")
     if not len(anchor_sets):
         raise ArrayError("an ensemble needs at least one set of anchors; got none.")
-    initial: LinearRule | None = None
-    groups: dict[str, _Group] = {}
-    results = refine_many(
+    rule: LinearRule | None = None
+    initial_rule: LinearRule | None = None
+    centroids: Float | float = 0.0
+    traces: list[tuple[Pass, ...]] = []
+    converged = True
+    for member in refine_many(
         documents,
         _equal_sets(anchor_sets),
         distance=distance,
         known=known,
         n_jobs=n_jobs,
         **settings,
-    )
-    for member in results:
-        initial = _sum(initial, member.initial_rule)
-        groups.setdefault(member.method, _Group(member)).add(member)
+    ):
+        rule, initial_rule = _sum(rule, member.rule), _sum(initial_rule, member.initial_rule)
+        centroids = centroids + member.centroids
+        traces.append(member.trace)
+        converged &= member.converged
         if on_set is not None:
             on_set(len(anchor_sets))
-    group = max(groups.values(), key=lambda each: len(each.traces))
-    rule = _divided(group.rule, len(group.traces))
-    initial_rule = _divided(initial, len(anchor_sets))
+    rule, initial_rule = (_divided(each, len(traces)) for each in (rule, initial_rule))
     (predictions, unrefined), scores = score_all(documents, [rule, initial_rule], n_jobs=n_jobs)
     if known is not None:
         labels = np.asarray(known)
         unrefined = np.where(labels == EXCLUDED, -1, unrefined)
         predictions = np.where(labels >= 0, labels, predictions)
         predictions = np.where(labels == EXCLUDED, -1, predictions)
-    trace = _summarised(group.traces)
+    trace = _summarised(traces)
+    # The method depends on the numbers of documents, labels and dimensions: it is that of any member.
     return replace(
-        group.first,
+        member,
         predictions=predictions.astype(np.intp),
         scores=scores,
         unrefined=unrefined.astype(np.intp),
         rule=rule,
         initial_rule=initial_rule,
-        centroids=np.asarray(group.centroids) / len(group.traces),
+        centroids=np.asarray(centroids) / len(traces),
         trace=trace,
         best_iteration=len(trace) - 1,
-        converged=group.converged,
-        n_sets=len(anchor_sets),
+        converged=converged,
+        n_sets=len(traces),
     )
 
 
@@ -115,24 +113,6 @@ def _equal_sets(sets: Sequence[ArrayLike]) -> Iterator[NDArray[Any]]:
                 f"number {number} has {len(anchors)}."
             )
         yield anchors
-
-
-@dataclass
-class _Group:
-    """Refinements of sets by the same method, added up."""
-
-    first: Refinement
-    converged: bool = True
-    rule: LinearRule | None = None
-    centroids: Float | float = 0.0
-    traces: list[tuple[Pass, ...]] = field(default_factory=list)
-
-    def add(self, member: Refinement) -> None:
-        """Add one set."""
-        self.rule = _sum(self.rule, member.rule)
-        self.centroids = self.centroids + member.centroids
-        self.converged &= member.converged
-        self.traces.append(member.trace)
 
 
 def _summarised(traces: Sequence[tuple[Pass, ...]]) -> tuple[Pass, ...]:
