@@ -1,7 +1,8 @@
 """Every mutant of `make mutants` must still change the source that it is meant for."""
 
-import mutants
 import pytest
+
+import mutants
 
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)

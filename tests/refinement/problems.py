@@ -16,6 +16,24 @@ def topics(seed=0, n=400, n_labels=4, n_dims=16, spread=0.9, off=0.7, common=2.0
     return documents.astype(np.float32), anchors.astype(np.float32), truth
 
 
+def long_and_short(seed=0, n=1500, n_labels=6, n_dims=48, spread=0.9):
+    """As `topics`, but half of the documents are long: they share more, and the first name shares it.
+
+    Clusters of such documents collapse onto the first label.
+    """
+    random = np.random.default_rng(seed)
+    means = random.normal(size=(n_labels, n_dims))
+    shared = random.normal(size=n_dims)
+    shared *= np.sqrt(n_dims) / np.linalg.norm(shared)
+    truth = random.integers(n_labels, size=n)
+    is_long = (random.uniform(size=n) < 0.5)[:, None]
+    noise = np.where(is_long, 0.5, 1.0) * spread * random.normal(size=(n, n_dims))
+    documents = 0.3 * means[truth] + np.where(is_long, 1.0, 0.15) * shared + noise
+    anchors = means + 0.4 * random.normal(size=(n_labels, n_dims))
+    anchors[0] += 0.2 * shared
+    return documents.astype(np.float32), anchors.astype(np.float32), truth
+
+
 def probabilities(seed=0, **kind):
     """Distributions over labels, as of a single encoder."""
     documents, anchors, _ = topics(seed, common=0.0, **kind)

@@ -159,11 +159,14 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         added = c.size_share * sizes.sum() / k + c.size_count
         return weight * np.log((sizes + added) / (sizes.sum() + added * k))
 
-    def skew(labels):
+    def entropy(labels):
         counts = np.bincount(labels, minlength=k)
         p = counts[counts > 0] / n
-        entropy = (-(p * np.log(p)).sum() + (len(p) - 1) / (2 * n)) / np.log(k)
-        return float(np.clip(evidence * (c.balanced - entropy) / (c.balanced - c.skewed), 0, 1))
+        return (-(p * np.log(p)).sum() + (len(p) - 1) / (2 * n)) / np.log(k)
+
+    def skew(labels):
+        share = (c.balanced - entropy(labels)) / (c.balanced - c.skewed)
+        return float(np.clip(evidence * share, 0, 1))
 
     # Clusters.
     shares, votes, total, weight = one_hot[near], np.zeros((n, k)), np.zeros((k, d)), 0.0
@@ -188,6 +191,10 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         votes += one_hot[logits.argmax(axis=1)]
         shares = fix(shares)
         scale, weight = c.sharpness / mean_lead(scores), skew(scores.argmax(axis=1))
+    # Where the clusters collapse onto a few labels, names count more.
+    lost = entropy(near) - entropy(scores.argmax(axis=1))
+    kept = np.clip((c.much_lost - lost) / (c.much_lost - c.little_lost), 0, 1)
+    reliability = max(kept * reliability, per_label / (per_label + c.examples))
     # Gaussians.
     shares, tied = fix(votes / votes.sum(axis=1, keepdims=True)), None
     strength, shrink = c.tie * n / k, (c.shrink * n + d) / (n + d)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import topics
+from problems import long_and_short, topics
 from scipy.special import softmax
 
 from ulr.refinement import refine
@@ -60,7 +60,7 @@ def diagnosed(before, after):
     )
     problem = Problem(anchors, 3, len(before), DISTANCES["cosine"])
     blocks = Blocks([documents])
-    return diagnose(blocks, blocks.known, problem, result).labels
+    return diagnose(blocks, blocks.known, problem, result, 1.0).labels
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_labels_that_hardly_match_their_names_are_not_trusted():
     doubtful = replace(found, fit=0.6)
     assert not doubtful.trusted
     assert "other lines than the labels" in doubtful.warnings[0]
-    assert replace(doubtful, refined=False).trusted
+    assert replace(doubtful, refined=0.0).trusted
 
 
 @pytest.mark.parametrize(("documents", "trusted"), [(10, True), (200, False)])
@@ -193,3 +193,15 @@ def test_a_handful_of_documents_says_nothing_about_the_names():
     assert refine(documents, anchors).diagnosis.reliability is None
     documents, anchors, _ = topics(1, n=20, n_labels=2, n_dims=32)
     assert refine(documents, anchors).diagnosis.reliability is not None
+
+
+def test_a_collapse_is_reported():
+    documents, anchors, _ = long_and_short(0)
+    found = refine(documents, anchors).diagnosis
+    assert found.collapsed
+    assert found.refined < 0.5
+    assert any("gathered at a few labels" in warning for warning in found.warnings)
+    for other in (refine(documents, anchors, method="none"), refine(*topics(1)[:2])):
+        assert not other.diagnosis.collapsed
+    assert refine(*topics(1)[:2]).diagnosis.refined == 1.0
+    assert refine(documents, anchors, method="none").diagnosis.refined == 0.0

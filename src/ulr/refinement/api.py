@@ -270,7 +270,8 @@ class _Inputs:
             )
             if not diagnosed:
                 return refinement
-            return replace(refinement, diagnosis=diagnose(blocks, known, problem, refinement))
+            diagnosis = diagnose(blocks, known, problem, refinement, fitted.share)
+            return replace(refinement, diagnosis=diagnosis)
 
     def _anchors(
         self, given: ArrayLike | int | None, extra_anchors: ArrayLike | None

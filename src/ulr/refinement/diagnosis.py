@@ -24,6 +24,7 @@ _SAMPLE, _SAMPLE_PER_LABEL = 2_048, 64
 _LEAST_FIT = 0.7
 _LEAST_RELIABILITY = 0.1
 _LEAST_KEPT = 0.5
+_LEAST_REFINED = 0.5  # with reliable names it is less only where clusters collapse
 _SIZE_FACTOR = 3.0
 _FEWEST_PER_LABEL = 10
 _FEWEST_FITTED = 20
@@ -74,7 +75,10 @@ class Diagnosis:
     notes
         Further warnings, about the texts and the names of the labels.
     refined
-        Whether there was a refinement at all.
+        How far the labels were refined: 1 fully, 0 not at all. In between, the nearest names count for
+        the rest.
+    collapsed
+        Whether that is because the documents gathered at a few labels in the refinement.
     """
 
     documents: int
@@ -85,7 +89,8 @@ class Diagnosis:
     labels: tuple[LabelDiagnosis, ...]
     expected_accuracy: float | None = None
     notes: tuple[str, ...] = ()
-    refined: bool = True
+    refined: float = 1.0
+    collapsed: bool = False
 
     @property
     def trusted(self) -> bool:
@@ -145,6 +150,12 @@ class Diagnosis:
     def _cautions(self) -> list[str]:
         """What makes the result less certain."""
         found = self._overturned(few=True)
+        if self.collapsed:
+            found.append(
+                "The documents gathered at a few labels when these were refined, so most documents keep "
+                "the label of the nearest name. Names that are less general for the largest labels, or "
+                "examples, may help."
+            )
         expected = self.expected_accuracy
         if expected is not None and expected < _LEAST_EXPECTED:
             found.append(
@@ -196,11 +207,12 @@ def _reliability(documents: Single, lengths: Float, problem: Problem) -> float |
 
 
 def diagnose(
-    blocks: Blocks, known: Labels, problem: Problem, refinement: Refinement
+    blocks: Blocks, known: Labels, problem: Problem, refinement: Refinement, share: float
 ) -> Diagnosis | None:
     """Diagnose a refinement; None where documents cannot be compared with the names of the labels.
 
-    `known` has the labels that were used in the fit; excluded documents are not counted.
+    `known` has the labels that were used in the fit; excluded documents are not counted. `share` is as
+    of `Fitted`.
     """
     n_labels, anchors = problem.n_labels, problem.anchors
     named = len(anchors) if problem.distance.linear else np.array_equal(anchors, np.eye(n_labels))
@@ -219,14 +231,18 @@ def diagnose(
     counts = [np.bincount(labels[sample], minlength=n_labels) for labels in (before, after)]
     fits = [contrasts(*each) for each in zip(sums, counts, strict=True)]
     closest = np.where(counts[1] > 0, sums[1].argmax(axis=0), np.arange(n_labels))
+    refined = share if refinement.n_iter > 1 else 0.0
+    reliability = _reliability(documents[some], lengths[some], problem)
+    reliable = reliability is not None and reliability >= _LEAST_RELIABILITY
     return Diagnosis(
         documents=len(labelled),
         moved=int(np.count_nonzero(after != before)),
         fitted=min(refinement.n_fitted, len(labelled)),
         fit=contrast(fits[1], counts[1]) / max(contrast(fits[0], counts[0]), 1e-9),
-        reliability=_reliability(documents[some], lengths[some], problem),
+        reliability=reliability,
         labels=tuple(_of_labels(before, after, fits[1], closest)),
-        refined=refinement.n_iter > 1,
+        refined=refined,
+        collapsed=refinement.n_iter > 1 and reliable and refined < _LEAST_REFINED,
     )
 
 

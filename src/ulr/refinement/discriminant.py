@@ -4,8 +4,8 @@
 2. Gaussians with one shared covariance continue from the clusters (`ulr.refinement.gaussians`).
 3. Where there are texts, naive Bayes on their words is added (`ulr.refinement.words`).
 
-The less reliable the anchors are (`ulr.refinement.reliability`), the more the result is the nearest
-anchor.
+The less reliable the anchors are (`ulr.refinement.reliability`), and the more the clusters collapse
+onto a few labels, the more the result is the nearest anchor.
 
 A prior on the sizes of the labels is as strong as the sizes found without it are skewed. The result
 is one linear rule. The constants are fixed for all data; docs/refinement.md has their effects.
@@ -132,6 +132,7 @@ class _Fit:
         self._anchors = unit_rows(problem.anchors)
         self._n_labels = len(self._anchors)
         self._prior = validation.prior(options.prior, problem.n_labels)
+        self._share = 1.0  # how far the labels are refined; the nearest anchors count for the rest
         self._size_weight = 0.0
         self._trace: list[Pass] = []
         self._n = int(np.count_nonzero(blocks.known != EXCLUDED))
@@ -141,17 +142,18 @@ class _Fit:
         nearest = self._blocks.run(NearestAnchor(self._anchors))
         start = self._start(nearest)
         self._centre, self._centred_anchors = start.centre, start.anchors
-        self._reliability = self._measure_reliability(nearest.n_known)
-        clusters = self._cluster(start)
+        self._share, by_examples = self._measure_reliability(nearest.n_known)
+        clusters, kept = self._cluster(start)
+        self._share = max(kept * self._share, by_examples)
         gaussians, last = self._fit_gaussians()
         rule = self._combine(clusters, gaussians, last, nearest.lead / self._n)
-        if texts is not None and self._reliability > 0.0:
+        if texts is not None and self._share > 0.0:
             rule = self._add_words(rule, texts, gaussians.log_sizes)
         return self._fitted(rule, last)
 
     def _add_words(self, rule: LinearRule, texts: Blocks, log_sizes: Float) -> LinearRule:
         assert texts.words is not None
-        refined = self._reliability
+        refined = self._share
         words = fit_words(
             texts.words,
             texts.score(rule)[1],
@@ -169,7 +171,7 @@ class _Fit:
 
         Each has the same mean lead, in log odds, before it is weighted.
         """
-        c, refined = self._constants, self._reliability
+        c, refined = self._constants, self._share
         differing = max(last.differing / self._n, _LEAST_DIFFERING)
         lead = max(c.lead, c.agreement_lead / differing)
         scale = min(1.0, lead / max(last.lead / self._n, _TINY)) / (1 + c.cluster_share)
@@ -183,17 +185,17 @@ class _Fit:
             views.append(View(names, normalize=True))
         return LinearRule(tuple(views), refined * offsets)
 
-    def _measure_reliability(self, n_known: Float) -> float:
+    def _measure_reliability(self, n_known: Float) -> tuple[float, float]:
         """Between 0 where the names say nothing about the documents and 1 where they say enough.
 
-        Documents of known label say what the names may not.
+        Documents of known label say what the names may not; the second value is theirs alone.
         """
         c = self._constants
         step = NearestInHalves.of(unit_rows(self._anchors - self._centre), self._centre)
         kappa = c.reliable if step is None else self._blocks.run(step).kappa
         examples = float(n_known.sum()) / self._n_labels
         by_examples = examples / (examples + c.examples)
-        return float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0))
+        return float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0)), by_examples
 
     def _fitted(self, rule: LinearRule, last: Clusters) -> Fitted:
         own = slice(self._problem.n_labels)
@@ -208,6 +210,7 @@ class _Fit:
             best_iteration=len(self._trace) - 1,
             converged=self._trace[-1].changed <= _TOLERANCE * self._n,
             n_fitted=self._n,
+            share=self._share,
         )
 
     # --- Clusters
@@ -220,13 +223,14 @@ class _Fit:
         scale = c.sharpness / max(nearest.lead / self._n, _TINY)
         return StartClusters(centre, unit_rows(anchors - centre), scale)
 
-    def _cluster(self, start: StartClusters) -> Float:
+    def _cluster(self, start: StartClusters) -> tuple[Float, float]:
         """Mean of the clusters' weights over the passes, such that scores have a mean lead of 1.
 
-        Leaves the votes of the passes in the state, and the weight of the size prior.
+        The second value is 1, or less where the clusters have collapsed. Leaves the votes of the
+        passes in the state, and the weight of the size prior.
         """
         c = self._constants
-        clusters = self._blocks.run(start)
+        clusters = nearest = self._blocks.run(start)
         lead = clusters.lead / self._n
         self._record("nearest label", clusters)
         # One pass is left for the Gaussians.
@@ -249,12 +253,14 @@ class _Fit:
             self._record("clusters", clusters)
             if isinstance(self._prior, str) and self._prior == "estimate":
                 self._size_weight = self._skew(clusters.counts)
-        return total
+        lost = _entropy(nearest.counts) - _entropy(clusters.counts)
+        collapse = (lost - c.little_lost) / (c.much_lost - c.little_lost)
+        return total, float(np.clip(1.0 - collapse, 0.0, 1.0))
 
     def _anchor_weights(self) -> list[float]:
         """Weight of the anchor in each pass; it falls less far with few documents."""
         c = self._constants
-        evidence = self._reliability * self._evidence
+        evidence = self._share * self._evidence
         last = c.first_anchor_weight + evidence * (c.last_anchor_weight - c.first_anchor_weight)
         return np.linspace(c.first_anchor_weight, last, c.cluster_passes).tolist()
 
@@ -290,11 +296,7 @@ class _Fit:
         With few documents per label, errors of a few names make equal sizes look skewed.
         """
         c = self._constants
-        shares = counts[counts > 0] / counts.sum()
-        entropy = -float((shares * np.log(shares)).sum())
-        entropy += (len(shares) - 1) / (2 * counts.sum())  # Miller and Madow's correction
-        normalised = entropy / np.log(self._n_labels)
-        skew = (c.balanced - normalised) / (c.balanced - c.skewed)
+        skew = (c.balanced - _entropy(counts)) / (c.balanced - c.skewed)
         return float(np.clip(self._evidence * skew, 0.0, 1.0))
 
     # --- Gaussians
@@ -337,3 +339,11 @@ class _Fit:
         covariance = shrunk_covariance(moments, clusters, means, shrink)
         weights, offsets = discriminant(means, covariance, c.temper)
         return Gaussians(self._centre, weights, offsets, self._log_sizes(clusters.sizes))
+
+
+def _entropy(counts: Float) -> float:
+    """Normalised entropy of label sizes: 1 for equal ones, 0 if one label has all documents."""
+    shares = counts[counts > 0] / counts.sum()
+    entropy = -float((shares * np.log(shares)).sum())
+    entropy += (len(shares) - 1) / (2 * counts.sum())  # Miller and Madow's correction
+    return entropy / np.log(len(counts))

@@ -36,7 +36,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "discriminant": Method(
-        fit_discriminant, ("cosine",), DiscriminantOptions, version=7, uses_words=True
+        fit_discriminant, ("cosine",), DiscriminantOptions, version=8, uses_words=True
     ),
     "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, version=1),
     "none": Method(fit_nearest, tuple(DISTANCES), NoOptions, version=1),

@@ -68,6 +68,7 @@ class Fitted:
     method: str | None = None  # where it is not the one that was asked for
     reason: str | None = None
     n_fitted: int | None = None  # where it is not all documents
+    share: float = 1.0  # how far the labels are refined; the nearest anchors count for the rest
 
 
 @dataclass(frozen=True, eq=False)
