@@ -92,7 +92,7 @@ france PS3 writing psychology vegan texas toronto iphone women Drugs Guitar sex 
 comicbooks biology aviation Metal Autos Buddhism Cricket running math islam photography travel dogs
 cats philosophy ruby Cooking fashion horror
 """.split()
-PER_SUBREDDIT, STACK_EXCHANGE, FURTHER_DOCUMENTS = 60, 3_000, 3_000
+PER_SUBREDDIT, STACK_EXCHANGE, FURTHER_DOCUMENTS = 60, 3_000, 1_000
 MORE_PHRASINGS = {
     "Reuters-8": (
         "acq; crude; earn; grain; interest; money-fx; ship; trade",
@@ -324,7 +324,7 @@ def all_scenarios(data: Path, encoder: Encoder, quick: bool) -> Iterator[Scenari
 
 
 def further_datasets(folder: Path, encoder: Encoder, group: str) -> Iterator[Scenario]:
-    """At most 3,000 documents of each dataset in a folder."""
+    """At most 1,000 documents of each dataset in a folder."""
     for path in sorted(each for each in folder.iterdir() if each.is_dir()):
         rows = read_lines(path / "data.jsonl")
         drawn = np.random.default_rng(5).permutation(len(rows))[:FURTHER_DOCUMENTS]

@@ -194,7 +194,7 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     # Where the clusters collapse onto a few labels, names count more.
     lost = entropy(near) - entropy(scores.argmax(axis=1))
     kept = np.clip((c.much_lost - lost) / (c.much_lost - c.little_lost), 0, 1)
-    reliability = max(kept * reliability, per_label / (per_label + c.examples))
+    reliability = float(kept * reliability)
     # Gaussians.
     shares, tied = fix(votes / votes.sum(axis=1, keepdims=True)), None
     strength, shrink = c.tie * n / k, (c.shrink * n + d) / (n + d)

@@ -168,7 +168,7 @@ def test_documents_of_known_label_do_not_count_as_agreement():
     free = known < 0
     accuracy = (result.predictions == truth)[free].mean()
     assert accuracy < 0.95
-    assert abs(probabilities.max(axis=1)[free].mean() - accuracy) < 0.2
+    assert accuracy - 0.25 < probabilities.max(axis=1)[free].mean() < accuracy + 0.05
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_the_expected_accuracy_follows_from_the_agreements(by_words):
         others = neighbours - 0.5
         if by_words is not None:
             others = (words_weight * np.log(1.5) + others) / (words_weight + 1)
-        log_odds = 0.5 * np.log(4) + 0.7 * others - 0.75 + few
+        log_odds = 0.5 * np.log(4) + 0.8 * others - 0.9 + few
         return pytest.approx(1 / (1 + np.exp(-log_odds)))
 
     assert expected(10**9) == combined(np.log(9), 0.0, 125_000)

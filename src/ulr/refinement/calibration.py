@@ -50,7 +50,7 @@ _HIGHEST = 0.99
 _WORDS_SCALE = 8.0
 _MOST_WORD_WEIGHTS = 1 << 22  # words times labels; with more, words are not used
 # The log odds of the expected accuracy are a weighted sum of the log odds of agreements.
-_DIMENSIONS_WEIGHT, _DOCUMENTS_WEIGHT, _CONSTANT = 0.5, 0.7, -0.75
+_DIMENSIONS_WEIGHT, _DOCUMENTS_WEIGHT, _CONSTANT = 0.5, 0.8, -0.9
 _NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds by which neighbours agree more often than words
 # Documents per label at which an agreement has half of the weight, and its substitute the other.
 _NEIGHBOURS_PER_LABEL, _WORDS_PER_LABEL = 1.0, 40.0

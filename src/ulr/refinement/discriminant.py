@@ -142,9 +142,9 @@ class _Fit:
         nearest = self._blocks.run(NearestAnchor(self._anchors))
         start = self._start(nearest)
         self._centre, self._centred_anchors = start.centre, start.anchors
-        self._share, by_examples = self._measure_reliability(nearest.n_known)
+        self._share = self._measure_reliability(nearest.n_known)
         clusters, kept = self._cluster(start)
-        self._share = max(kept * self._share, by_examples)
+        self._share *= kept
         gaussians, last = self._fit_gaussians()
         rule = self._combine(clusters, gaussians, last, nearest.lead / self._n)
         if texts is not None and self._share > 0.0:
@@ -185,17 +185,17 @@ class _Fit:
             views.append(View(names, normalize=True))
         return LinearRule(tuple(views), refined * offsets)
 
-    def _measure_reliability(self, n_known: Float) -> tuple[float, float]:
+    def _measure_reliability(self, n_known: Float) -> float:
         """Between 0 where the names say nothing about the documents and 1 where they say enough.
 
-        Documents of known label say what the names may not; the second value is theirs alone.
+        Documents of known label say what the names may not.
         """
         c = self._constants
         step = NearestInHalves.of(unit_rows(self._anchors - self._centre), self._centre)
         kappa = c.reliable if step is None else self._blocks.run(step).kappa
         examples = float(n_known.sum()) / self._n_labels
         by_examples = examples / (examples + c.examples)
-        return float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0)), by_examples
+        return float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0))
 
     def _fitted(self, rule: LinearRule, last: Clusters) -> Fitted:
         own = slice(self._problem.n_labels)
