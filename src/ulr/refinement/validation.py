@@ -47,7 +47,8 @@ def vector_source(
     name: str, given: ArrayLike | VectorSource, n_dims: int | None = None
 ) -> VectorSource:
     """Documents: an array, or a source that is sliced when needed."""
-    if isinstance(given, VectorSource) and not hasattr(given, "__array__"):
+    # Arrays come first: to check a protocol takes longer than to refine a few documents.
+    if not hasattr(given, "__array__") and isinstance(given, VectorSource):
         _check_shape(name, given.shape, n_dims)
         return given
     return array(name, cast(ArrayLike, given), n_dims)
