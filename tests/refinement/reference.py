@@ -193,7 +193,9 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         scale, weight = c.sharpness / mean_lead(scores), skew(scores.argmax(axis=1))
     # Where the clusters collapse onto a few labels, names count more.
     lost = entropy(near) - entropy(scores.argmax(axis=1))
-    kept = np.clip((c.much_lost - lost) / (c.much_lost - c.little_lost), 0, 1)
+    kept = np.clip(
+        (c.large_entropy_loss - lost) / (c.large_entropy_loss - c.small_entropy_loss), 0, 1
+    )
     reliability = float(kept * reliability)
     # Gaussians.
     shares, tied = fix(votes / votes.sum(axis=1, keepdims=True)), None

@@ -60,7 +60,7 @@ def diagnosed(before, after):
     )
     problem = Problem(anchors, 3, len(before), DISTANCES["cosine"])
     blocks = Blocks([documents])
-    return diagnose(blocks, blocks.known, problem, result, 1.0).labels
+    return diagnose(blocks, blocks.known, problem, result).labels
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_collapse_is_reported():
     found = refine(documents, anchors).diagnosis
     assert found.collapsed
     assert found.refined < 0.5
-    assert any("gathered at a few labels" in warning for warning in found.warnings)
+    assert any("most documents to a few labels" in warning for warning in found.warnings)
     for other in (refine(documents, anchors, method="none"), refine(*topics(1)[:2])):
         assert not other.diagnosis.collapsed
     assert refine(*topics(1)[:2]).diagnosis.refined == 1.0

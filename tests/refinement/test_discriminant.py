@@ -89,7 +89,7 @@ def test_the_defaults_are_those_that_were_measured():
         first_anchor_weight=0.7, last_anchor_weight=0.3, few_documents=20.0, sharpness=3.0,
         size_share=0.05, size_count=5.0, balanced=0.98, skewed=0.95, shrink=0.3, tie=1.0,
         temper=0.5, lead=2.0, agreement_lead=0.35, cluster_share=0.25, reliable=0.15,
-        little_lost=0.05, much_lost=0.15,
+        small_entropy_loss=0.05, large_entropy_loss=0.15,
     )  # fmt: skip
     assert METHODS["discriminant"].options().fit_sample == 200_000
 
@@ -98,7 +98,7 @@ def test_the_defaults_are_those_that_were_measured():
 def test_the_nearest_anchor_where_clusters_collapse_onto_a_few_labels(seed):
     documents, anchors, truth = long_and_short(seed)
     nearest = accuracy(refine(documents, anchors, method="none"), truth)
-    never = Constants(little_lost=8.0, much_lost=9.0)
+    never = Constants(small_entropy_loss=8.0, large_entropy_loss=9.0)
     assert accuracy(refine(documents, anchors, constants=never), truth) < nearest - 0.2
     assert accuracy(refine(documents, anchors), truth) > nearest - 0.02
 
@@ -106,7 +106,7 @@ def test_the_nearest_anchor_where_clusters_collapse_onto_a_few_labels(seed):
 @pytest.mark.parametrize("lost", [(0.05, 0.15), (0.0, 0.5), (0.1, 0.8)])
 def test_collapsed_clusters_count_as_in_the_plain_version(lost):
     documents, anchors, _ = long_and_short(1, n=600)
-    constants = Constants(little_lost=lost[0], much_lost=lost[1])
+    constants = Constants(small_entropy_loss=lost[0], large_entropy_loss=lost[1])
     result = refine(documents, anchors, constants=constants)
     assert_scores(result, reference.discriminant(documents, anchors, c=constants))
 

@@ -267,11 +267,12 @@ class _Inputs:
                 method=fitted.method or self.method,
                 distance=distance.name,
                 reason=fitted.reason,
+                share=fitted.share if len(fitted.trace) > 1 else 0.0,
+                collapsed=fitted.collapsed,
             )
             if not diagnosed:
                 return refinement
-            diagnosis = diagnose(blocks, known, problem, refinement, fitted.share)
-            return replace(refinement, diagnosis=diagnosis)
+            return replace(refinement, diagnosis=diagnose(blocks, known, problem, refinement))
 
     def _anchors(
         self, given: ArrayLike | int | None, extra_anchors: ArrayLike | None

@@ -53,7 +53,7 @@ class Constants:
     reliable
         Split-half reliability of the anchors (`ulr.refinement.reliability`) from which the labels
         are refined fully; below, the nearest anchors count in proportion.
-    little_lost, much_lost
+    small_entropy_loss, large_entropy_loss
         Fall of the normalised entropy of the label sizes, from the nearest anchors to the clusters,
         up to which the labels are refined fully, and from which the result is the nearest anchor.
         Clusters that collapse onto a few labels follow what all documents have in common.
@@ -79,5 +79,5 @@ class Constants:
     agreement_lead: float = 0.35
     cluster_share: float = 0.25
     reliable: float = 0.15
-    little_lost: float = 0.05
-    much_lost: float = 0.15
+    small_entropy_loss: float = 0.05
+    large_entropy_loss: float = 0.15

@@ -24,7 +24,6 @@ _SAMPLE, _SAMPLE_PER_LABEL = 2_048, 64
 _LEAST_FIT = 0.7
 _LEAST_RELIABILITY = 0.1
 _LEAST_KEPT = 0.5
-_LEAST_REFINED = 0.5  # with reliable names it is less only where clusters collapse
 _SIZE_FACTOR = 3.0
 _FEWEST_PER_LABEL = 10
 _FEWEST_FITTED = 20
@@ -74,11 +73,9 @@ class Diagnosis:
         Mean confidence in the labels; None before calibration.
     notes
         Further warnings, about the texts and the names of the labels.
-    refined
-        How far the labels were refined: 1 fully, 0 not at all. In between, the nearest names count for
-        the rest.
-    collapsed
-        Whether that is because the documents gathered at a few labels in the refinement.
+    refined, collapsed
+        How far the labels were refined, and whether clusters collapsed; `share` and `collapsed` of
+        `Refinement`.
     """
 
     documents: int
@@ -152,9 +149,8 @@ class Diagnosis:
         found = self._overturned(few=True)
         if self.collapsed:
             found.append(
-                "The documents gathered at a few labels when these were refined, so most documents keep "
-                "the label of the nearest name. Names that are less general for the largest labels, or "
-                "examples, may help."
+                "Refinement would have moved most documents to a few labels, so most keep the label of "
+                "the nearest name. More specific names for the largest labels may help."
             )
         expected = self.expected_accuracy
         if expected is not None and expected < _LEAST_EXPECTED:
@@ -207,12 +203,11 @@ def _reliability(documents: Single, lengths: Float, problem: Problem) -> float |
 
 
 def diagnose(
-    blocks: Blocks, known: Labels, problem: Problem, refinement: Refinement, share: float
+    blocks: Blocks, known: Labels, problem: Problem, refinement: Refinement
 ) -> Diagnosis | None:
     """Diagnose a refinement; None where documents cannot be compared with the names of the labels.
 
-    `known` has the labels that were used in the fit; excluded documents are not counted. `share` is as
-    of `Fitted`.
+    `known` has the labels that were used in the fit; excluded documents are not counted.
     """
     n_labels, anchors = problem.n_labels, problem.anchors
     named = len(anchors) if problem.distance.linear else np.array_equal(anchors, np.eye(n_labels))
@@ -231,18 +226,15 @@ def diagnose(
     counts = [np.bincount(labels[sample], minlength=n_labels) for labels in (before, after)]
     fits = [contrasts(*each) for each in zip(sums, counts, strict=True)]
     closest = np.where(counts[1] > 0, sums[1].argmax(axis=0), np.arange(n_labels))
-    refined = share if refinement.n_iter > 1 else 0.0
-    reliability = _reliability(documents[some], lengths[some], problem)
-    reliable = reliability is not None and reliability >= _LEAST_RELIABILITY
     return Diagnosis(
         documents=len(labelled),
         moved=int(np.count_nonzero(after != before)),
         fitted=min(refinement.n_fitted, len(labelled)),
         fit=contrast(fits[1], counts[1]) / max(contrast(fits[0], counts[0]), 1e-9),
-        reliability=reliability,
+        reliability=_reliability(documents[some], lengths[some], problem),
         labels=tuple(_of_labels(before, after, fits[1], closest)),
-        refined=refined,
-        collapsed=refinement.n_iter > 1 and reliable and refined < _LEAST_REFINED,
+        refined=refinement.share,
+        collapsed=refinement.collapsed,
     )
 
 

@@ -46,6 +46,7 @@ _FEWEST_PER_LABEL = 3
 _VECTOR_SAMPLE, _VECTOR_SAMPLE_PER_LABEL = 16_384, 512
 _TOLERANCE = 1e-3  # share of the documents that change their label in the last pass
 _LEAST_DIFFERING = 0.02
+_COLLAPSED = 0.5  # share of the refinement that is left; with less, the result says so
 _TINY = 1e-9
 
 
@@ -143,8 +144,8 @@ class _Fit:
         start = self._start(nearest)
         self._centre, self._centred_anchors = start.centre, start.anchors
         self._share = self._measure_reliability(nearest.n_known)
-        clusters, kept = self._cluster(start)
-        self._share *= kept
+        clusters, self._kept = self._cluster(start)
+        self._share *= self._kept
         gaussians, last = self._fit_gaussians()
         rule = self._combine(clusters, gaussians, last, nearest.lead / self._n)
         if texts is not None and self._share > 0.0:
@@ -211,6 +212,7 @@ class _Fit:
             converged=self._trace[-1].changed <= _TOLERANCE * self._n,
             n_fitted=self._n,
             share=self._share,
+            collapsed=self._kept < _COLLAPSED,
         )
 
     # --- Clusters
@@ -254,7 +256,7 @@ class _Fit:
             if isinstance(self._prior, str) and self._prior == "estimate":
                 self._size_weight = self._skew(clusters.counts)
         lost = _entropy(nearest.counts) - _entropy(clusters.counts)
-        collapse = (lost - c.little_lost) / (c.much_lost - c.little_lost)
+        collapse = (lost - c.small_entropy_loss) / (c.large_entropy_loss - c.small_entropy_loss)
         return total, float(np.clip(1.0 - collapse, 0.0, 1.0))
 
     def _anchor_weights(self) -> list[float]:

@@ -62,7 +62,7 @@ def refine_ensemble(
     initial_rule: LinearRule | None = None
     centroids: Float | float = 0.0
     traces: list[tuple[Pass, ...]] = []
-    converged = True
+    shares, converged, collapsed = [], True, False
     for member in refine_many(
         documents,
         _equal_sets(anchor_sets),
@@ -74,7 +74,9 @@ def refine_ensemble(
         rule, initial_rule = _sum(rule, member.rule), _sum(initial_rule, member.initial_rule)
         centroids = centroids + member.centroids
         traces.append(member.trace)
+        shares.append(member.share)
         converged &= member.converged
+        collapsed |= member.collapsed
         if on_set is not None:
             on_set(len(anchor_sets))
     rule, initial_rule = (_divided(each, len(traces)) for each in (rule, initial_rule))
@@ -97,6 +99,8 @@ def refine_ensemble(
         trace=trace,
         best_iteration=len(trace) - 1,
         converged=converged,
+        share=float(np.mean(shares)),
+        collapsed=collapsed,
         n_sets=len(traces),
     )
 

@@ -68,7 +68,8 @@ class Fitted:
     method: str | None = None  # where it is not the one that was asked for
     reason: str | None = None
     n_fitted: int | None = None  # where it is not all documents
-    share: float = 1.0  # how far the labels are refined; the nearest anchors count for the rest
+    share: float = 1.0  # see `Refinement`, and so for the next
+    collapsed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,11 @@ class Refinement:
         Why that is not the method that was asked for; None where it is.
     distance
         The distance.
+    share
+        How far the labels are refined: 1 fully, 0 not at all. In between, the nearest anchors count for
+        the rest.
+    collapsed
+        Whether less than half of that is left because clusters collapsed onto a few labels.
     diagnosis
         Whether the result can be trusted; None without names of the labels.
     n_sets
@@ -126,6 +132,8 @@ class Refinement:
     method: str
     distance: str
     reason: str | None = None
+    share: float = 1.0
+    collapsed: bool = False
     diagnosis: Diagnosis | None = None
     n_sets: int = 1
 
