@@ -59,7 +59,7 @@ def test_tables_show_the_figures(tmp_path, command, word_vectors):
     for when in ("by name: true", "refined: true"):
         assert [*when.split(), "\\", "predicted", "sports", "weather"] in lines
     assert ["weather", "0", "1"] in lines
-    assert "1 documents have no true label" in result.out
+    assert "without a true label, not counted: 1." in result.out
     assert "2 true labels equal a name only if case and blanks are ignored" in result.out
 
 

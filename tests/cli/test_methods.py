@@ -31,7 +31,7 @@ def test_a_share_of_the_documents_gets_no_label(command, read_csv, tmp_path):
     assert result.code == 0, result.err
     labels = [row["ulr_label"] for row in read_csv(output)]
     assert round(0.1 * len(labels)) - 1 <= labels.count("other") <= round(0.1 * len(labels)) + 1
-    assert f"{labels.count('other')} documents are similar to none" in result.out
+    assert f"similar to none of the labels: {labels.count('other')}." in result.out
     assert command("predict", model, *NEWS, "-o", tmp_path / "again.csv").code == 0
     assert [row["ulr_label"] for row in read_csv(tmp_path / "again.csv")] == labels
 
@@ -46,7 +46,7 @@ def test_malformed_lines_of_word_vectors_are_counted(command, tmp_path):
     assert result.code == 0, result.err
     shown = " ".join(result.out.split())
     assert "1 malformed lines" in shown
-    assert "have no word that the encoder knows" in shown
+    assert "without a word that the encoder knows" in shown
     assert (tmp_path / "words.txt.ulr").is_dir()
 
 

@@ -42,7 +42,7 @@ def print_evaluation(report: EvaluationReport) -> None:
     console = new_console()
     _print_headline(console, report.job)
     if report.without_truth:
-        console.print(f"{report.without_truth:,} documents have no true label and are not counted.")
+        console.print(f"Documents without a true label, not counted: {report.without_truth:,}.")
     if report.folded_truth:
         console.print(
             f"{report.folded_truth:,} true labels equal a name only if case and blanks are ignored."
@@ -121,7 +121,8 @@ def _print_headline(console: Console, report: JobReport) -> None:
 
 
 def _headline(report: JobReport) -> list[str]:
-    parts = [f"{report.documents:,} documents, {len(report.labels)} labels"]
+    documents = "document" if report.documents == 1 else "documents"
+    parts = [f"{report.documents:,} {documents}, {len(report.labels)} labels"]
     if report.encoder not in (None, "static"):
         parts.append(f"encoder {report.encoder}")
     if report.moved is not None and report.iterations is not None and report.method != "none":
@@ -156,16 +157,16 @@ def _notes(report: JobReport) -> list[str]:
     if report.fitted_documents is not None and report.fitted_documents < used:
         notes.append(f"The labels were refined on {report.fitted_documents:,} of the documents.")
     if report.empty_documents:
-        notes.append(f"{report.empty_documents:,} documents are empty and got no label.")
+        notes.append(f"Empty documents, which got no label: {report.empty_documents:,}.")
     if report.unknown_documents:
         notes.append(
-            f"{report.unknown_documents:,} documents have no word that the encoder knows and got no "
-            "label."
+            "Documents without a word that the encoder knows, which got no label: "
+            f"{report.unknown_documents:,}."
         )
     if report.without_label is not None:
-        notes.append(f"{report.without_label:,} documents are similar to none of the labels.")
+        notes.append(f"Documents similar to none of the labels: {report.without_label:,}.")
     if report.truncated_documents:
-        notes.append(f"{report.truncated_documents:,} documents were truncated by the encoder.")
+        notes.append(f"Documents truncated by the encoder: {report.truncated_documents:,}.")
     if report.malformed_lines:
         notes.append(
             f"{report.malformed_lines:,} malformed lines of the word vectors were skipped."
