@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 from sklearn.cluster import KMeans
+from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import ulr.refinement
@@ -54,7 +55,7 @@ from ulr.experiments import DATASETS, read_documents
 from ulr.experiments.phrasings import MAIN_NAMES
 from ulr.files import atomic_file
 from ulr.metrics import calibration_error
-from ulr.refinement import METHODS, Refinement, calibrate, refine
+from ulr.refinement import METHODS, Diagnosis, Refinement, calibrate, refine
 from ulr.refinement.constants import Constants
 from ulr.refinement.distances import unit_rows
 from ulr.word_counts import count_words
@@ -67,6 +68,7 @@ Row = dict[str, Any]
 QUICK = 1_000
 NEAREST, PAPER, DEFAULT, WORDS = "nearest label", "paper's", "default", "with words"
 AS_IS, MANY = "as is", "many labels"
+OVERTURNED, OTHERS = "called overturned", "others"
 FURTHER, HELD_OUT = "further datasets", "held-out datasets"
 ORIGINAL = ("AG News", "DBpedia", "Yahoo Answers", "20 Newsgroups")
 SIX = (*ORIGINAL, "Reuters-8", "Tweet sentiment")
@@ -449,8 +451,27 @@ def measure(scenario: Scenario, constants: Constants) -> Row:
         "trusted": diagnosis.trusted,
         "warnings": list(diagnosis.warnings),
         "fit": diagnosis.fit,
+        "overturned": overturned_labels(diagnosis, found.predictions, truth),
         "order": changed_by_order(scenario, constants) if scenario.group == AS_IS else {},
     }
+
+
+def overturned_labels(
+    diagnosis: Diagnosis, predictions: Labels, truth: Labels
+) -> dict[str, list[int]]:
+    """Labels that the diagnosis calls overturned, and others: how many, and how many are poor.
+
+    Labels of fewer than ten documents are not counted.
+    """
+    n_labels = len(diagnosis.labels)
+    f1 = f1_score(truth, predictions, labels=range(n_labels), average=None, zero_division=0)
+    true_sizes = np.bincount(truth, minlength=n_labels)
+    poor: dict[str, list[int]] = {OVERTURNED: [], OTHERS: []}
+    for label, true_size, score in zip(diagnosis.labels, true_sizes, f1, strict=True):
+        if max(true_size, label.after) >= 10:
+            named = label.overturned and diagnosis.refined
+            poor[OVERTURNED if named else OTHERS].append(score < 0.5)
+    return {name: [len(each), int(sum(each))] for name, each in poor.items()}
 
 
 def calibration_noise(confidence: Floats) -> float:
@@ -624,7 +645,16 @@ def diagnosis_table(rows: list[Row]) -> str:
         found = Counter(zip(map(is_bad, rows), given, strict=True))
         counts = [found[True, True], found[True, False], found[False, True], found[False, False]]
         table.append([name, *map(str, counts)])
-    return markdown(["", "hits", "misses", "false alarms", "rightly silent"], table)
+    results = markdown(["", "hits", "misses", "false alarms", "rightly silent"], table)
+    sums = {
+        name: np.sum([row["overturned"][name] for row in rows], axis=0).tolist()
+        for name in (OVERTURNED, OTHERS)
+    }
+    table = [
+        [name, f"{n:,}", f"{poor:,}", f"{100 * poor / max(n, 1):.0f} %"]
+        for name, (n, poor) in sums.items()
+    ]
+    return f"{results}\n\n{markdown(['labels', 'in all', 'F1 below 50 %', ''], table)}"
 
 
 def further_table(rows: list[Row], encoder: str) -> str:
@@ -678,7 +708,8 @@ def report(draws: list[Row], encoders: list[str], quick: bool) -> str:
         f"{calibration_table(rows)}",
         "Diagnosis": "A result is bad if it is more than 2 points below the nearest label or its "
         "accuracy is below 50 %. Default with words, counted per draw. Notes about texts and names "
-        f"are not included.\n\n{diagnosis_table(draws)}",
+        "are not included. The second table has the labels that the diagnosis calls overturned and the "
+        f"others, of ten documents or more.\n\n{diagnosis_table(draws)}",
         "Order of the documents": "Documents that get another label when sorted by class or when "
         f"classes are interleaved.\n\n{order_table(rows)}",
     }
