@@ -4,8 +4,8 @@
         [--cache VECTORS] [--sets 64] [--write docs/results.md]
 
 The phrases are those of `phrasings.py`; a seeded sample of their combinations is used. The table
-also shows the paper's names alone, the mean and the worst set of the sample, and the set that an
-audit recommends. The truth is used to report, never to choose.
+also shows the paper's names alone, the mean and the worst set of the sample, the least gain of a
+set over its names, and the set that an audit recommends. The truth is used to report, never to choose.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from four_datasets import data_parser
 from phrasings import CHOICES
-from ulr.audit import audit, run_sweep
+from ulr.audit import Sweep, audit, run_sweep
 from ulr.experiments import DATASETS, Documents, read_documents
 from ulr.experiments.phrasings import label_set
 from ulr.experiments.report import replace_part
@@ -30,7 +30,21 @@ from ulr.refinement import METHODS, refine, refine_ensemble
 from ulr.word_counts import count_words
 
 TITLES = {"none": "by name", "ulr": "the paper's refinement", "discriminant": "the default"}
-COLUMNS = ("names alone", "a set, mean", "worst set", "average", "ensemble", "recommended")
+COLUMNS = (
+    "names alone",
+    "a set, mean",
+    "worst set",
+    "least gain",
+    "average",
+    "ensemble",
+    "recommended",
+)
+
+
+def of_sets(sweep: Sweep, phase: str, truth: NDArray[Any]) -> NDArray[np.float64]:
+    """The accuracy of each set, before or after refinement."""
+    predicted: NDArray[Any] = np.concatenate([part for _, part in sweep.blocks(phase)], axis=1)
+    return np.array([accuracy(truth, predictions) for predictions in predicted])
 
 
 def measure(
@@ -65,13 +79,13 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         sweep = run_sweep(inputs, settings, setup.phrasings, Path(folder))
         recommended = audit(sweep, setup.phrasings, setup.labels).recommendation.number - 1
-        predicted: NDArray[Any] = np.concatenate([p for _, p in sweep.blocks("after")], axis=1)
-    each = [accuracy(documents.truth, predictions) for predictions in predicted]
+        by_name, each = (of_sets(sweep, phase, documents.truth) for phase in ("before", "after"))
     ensemble = refine_ensemble(inputs.documents, inputs.anchor_sets, known=inputs.known, **settings)
     return [
         refined(alone),
-        float(np.mean(each)),
-        min(each),
+        float(each.mean()),
+        each.min(),
+        (each - by_name).min(),
         refined(inputs.anchors),
         accuracy(documents.truth, ensemble.predictions),
         each[recommended],
@@ -84,7 +98,10 @@ def main() -> None:
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
     parser.add_argument("--sets", type=int, default=64, help="combinations to draw")
     options = parser.parse_args()
-    lines = [f"| dataset | encoder | method | {' | '.join(COLUMNS)} |", "|---" * 9 + "|"]
+    lines = [
+        f"| dataset | encoder | method | {' | '.join(COLUMNS)} |",
+        "|---" * (3 + len(COLUMNS)) + "|",
+    ]
     for name in DATASETS:
         documents = read_documents(name, options.data)
         for encoder in options.encoder or ["static"]:
