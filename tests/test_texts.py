@@ -130,12 +130,22 @@ def test_a_word_close_to_one_of_the_documents_is_taken_for_a_typing_error(labels
 
 
 @pytest.mark.parametrize(
+    ("word", "suggestion"),
+    [("buisness", "business"), ("technlogy", "technology"), ("techhnology", "technology")],
+)
+def test_a_word_that_a_slip_makes_of_a_known_one_is_taken_for_a_typing_error(word, suggestion):
+    [note] = notes([word, "football"], texts=["nothing similar"] * 3)
+    assert f"did you mean {suggestion!r}?" in note
+
+
+@pytest.mark.parametrize(
     "labels",
     [
         ["sports", "business"],  # known to the encoder
         ["science", "sport"],  # in the documents
         ["cooking", "gardening"],  # close to no word of the documents
         ["scienced", "footballed"],  # only the ending differs
+        ["football", "busyness"],  # another letter than in a known word
         ["art", "law"],  # too short to compare
     ],
 )
@@ -144,9 +154,15 @@ def test_other_words_are_not_taken_for_typing_errors(labels):
 
 
 def test_a_word_that_the_encoder_knows_is_not_taken_for_a_typing_error():
-    texts = ["footfall today"] * 2
+    texts = ["foootball today"] * 2
     assert notes(["football", "business"], texts=texts) == []
-    assert len(notes(["footfoll", "business"], texts=texts)) == 1
+    assert notes(["fotball", "business"], texts=["fotball today"]) == []
+    assert len(notes(["fotball", "business"], texts=texts)) == 1
+
+
+def test_a_word_of_several_labels_is_reported_once():
+    [note] = notes(["home buisness", "big buisness", "sports"])
+    assert "of the label 'home buisness'" in note
 
 
 def test_without_a_vocabulary_no_word_is_taken_for_a_typing_error():

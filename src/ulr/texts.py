@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Sequence
 from operator import not_
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,8 @@ def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = Non
     """Warnings about names and phrases: typing errors, and names that differ only in case.
 
     A word of a phrase is taken for a typing error if no text has it, the encoder does not know it
-    as a whole word, and some text has a word that differs from it in one or two letters.
+    as a whole word, and a slip of typing makes it of a word that the encoder knows or that several
+    texts have.
     """
     notes = []
     by_case: dict[str, list[str]] = {}
@@ -114,57 +115,48 @@ def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = Non
         if len(names) > 1:
             shown = ", ".join(map(repr, names))
             notes.append(f"The labels {shown} differ only in upper and lower case.")
-    unknown = _unknown_words(label_set, encoder)
-    if not unknown:
+    knows_word: Callable[[str], bool] | None = getattr(encoder, "knows_word", None)
+    unknown = _unknown_words(label_set, knows_word) if knows_word else {}
+    if knows_word is None or not unknown:
         return notes
     frequency = Counter(
         word for text in _sample(texts, 20_000) for word in set(_words(text[:_CHARACTERS].lower()))
     )
-    common = [word for word, count in frequency.items() if count > 1 and len(word) > 3]
-    for word, name in unknown:
-        if word in frequency:
-            continue
-        similar = [
-            each
-            for each in common
-            if abs(len(each) - len(word)) <= 2 and not _same_stem(word, each)
-        ]
-        close = get_close_matches(word, similar, n=1, cutoff=0.8)
-        if close:
+    for word, name in unknown.items():
+        meant = [each for each in _without_slip(word) if frequency[each] > 1 or knows_word(each)]
+        if meant and word not in frequency:
             notes.append(
                 f"No document has the word {word!r} of the label {name!r}; did you mean "
-                f"{close[0]!r}?"
+                f"{meant[0]!r}?"
             )
     return notes
 
 
-def _unknown_words(label_set: LabelSet, encoder: object) -> list[tuple[str, str]]:
-    """Words of phrases that the encoder does not know as a whole, and the names of their labels."""
-    knows_word = getattr(encoder, "knows_word", None)
-    if knows_word is None:
-        return []
-    return [
-        (word, label.name)
-        for label in label_set
-        for phrase in label.phrases
-        for word in _words(phrase.lower())
-        if len(word) > 3 and not knows_word(word)
-    ]
+def _without_slip(word: str) -> list[str]:
+    """Words of which a slip makes this one: two letters exchanged, one missing or one doubled.
+
+    Slips at the first letter are rare, and other endings, such as those of plurals, are no slips.
+    """
+    places = range(1, len(word))
+    exchanged = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in places[:-1]]
+    missing = [word[:i] + letter + word[i:] for i in places for letter in ascii_lowercase]
+    doubled = [word[:i] + word[i + 1 :] for i in places if word[i] == word[i - 1]]
+    return [each for each in exchanged + missing + doubled if each != word]
+
+
+def _unknown_words(label_set: LabelSet, knows_word: Callable[[str], bool]) -> dict[str, str]:
+    """Longer words that the encoder does not know as a whole, and the label that has each first."""
+    found: dict[str, str] = {}
+    for label in label_set:
+        for word in _words(" ".join(label.phrases).lower()):
+            if len(word) > 5 and not knows_word(word):
+                found.setdefault(word, label.name)
+    return found
 
 
 def _sample(texts: Sequence[str], most: int) -> Sequence[str]:
     """A seeded random sample of the texts."""
     return texts if len(texts) <= most else random.Random(0).sample(list(texts), most)
-
-
-def _same_stem(one: str, other: str) -> bool:
-    """Whether two words differ only in their ending, as singular and plural do."""
-    shared = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        shared += 1
-    return shared >= max(len(one), len(other)) - 3 and shared >= min(len(one), len(other)) - 2
 
 
 def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str | None:
