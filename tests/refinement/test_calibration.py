@@ -168,7 +168,7 @@ def test_documents_of_known_label_do_not_count_as_agreement():
     free = known < 0
     accuracy = (result.predictions == truth)[free].mean()
     assert accuracy < 0.95
-    assert accuracy - 0.25 < probabilities.max(axis=1)[free].mean() < accuracy + 0.05
+    assert accuracy - 0.3 < probabilities.max(axis=1)[free].mean() < accuracy + 0.05
 
 
 @pytest.mark.parametrize(
@@ -198,13 +198,14 @@ def test_every_method_is_calibrated(settings):
 
 
 @pytest.mark.parametrize("by_words", [None, 0.6])
-def test_the_expected_accuracy_follows_from_the_agreements(by_words):
+def test_the_expected_accuracy_follows_from_the_agreements_and_the_lead(by_words):
     """Measured on many datasets, see docs/refinement.md; the same for every method."""
 
     class Agreements:
         neighbours = staticmethod(lambda: 0.9)
         words = staticmethod(lambda: by_words)
         in_half = staticmethod(lambda half: (0.7, 0.9)[half])
+        lead = staticmethod(lambda: 0.7)
         anchors = np.zeros((200, 8))
 
     def expected(n_documents):
@@ -214,12 +215,18 @@ def test_the_expected_accuracy_follows_from_the_agreements(by_words):
         others = neighbours - 0.5
         if by_words is not None:
             others = (words_weight * np.log(1.5) + others) / (words_weight + 1)
-        log_odds = 0.5 * np.log(4) + 0.8 * others - 0.9 + few
+        log_odds = 0.4 * np.log(4) + 0.8 * others + 0.6 * np.log(0.7) - 0.7 + few
         return pytest.approx(1 / (1 + np.exp(-log_odds)))
 
     assert expected(10**9) == combined(np.log(9), 0.0, 125_000)
     # With one document per label, neighbours count half, and words hardly.
     assert expected(200) == combined((np.log(9) + np.log(4)) / 2, 0.5, 1 / 40)
+
+
+def test_the_lead_is_that_of_cosines_in_their_standard_deviations():
+    documents = np.array([[2.0, 0.0], [0.0, 3.0], [3.0, 4.0]], dtype=np.float32)
+    sample = _Sample(documents, 5 * np.eye(2), np.zeros(3, int), np.full(3, -1), {})
+    assert sample.lead() == pytest.approx(2.2 / 3 / np.std([1.0, 0.0, 0.0, 1.0, 0.6, 0.8]))
 
 
 def test_words_that_contradict_the_labels_lower_the_confidence():

@@ -1,15 +1,17 @@
 """Confidence without labelled documents: temperature scaling to an expected accuracy.
 
 Scores are divided by a temperature such that the mean confidence equals the accuracy that is
-expected. That is estimated from agreements on a random sample of the documents:
+expected. That is estimated on a random sample of the documents, from how clearly the nearest anchors
+lead, and from agreements:
 
 - dimensions: how often refinements in one half of the dimensions give the same label as in all;
 - neighbours: how often the vote of the nearest documents is a document's own label;
 - words, where there are texts: how often naive Bayes, trained on the labels of other documents,
   gives a document its own label.
 
-The log odds of the expected accuracy are a linear function of theirs, the same for every method;
-docs/refinement.md has how it was chosen and how far it is off.
+The log odds of the expected accuracy are a linear function of the log odds of agreements and of the
+logarithm of the lead, the same for every method; docs/refinement.md has how it was chosen and how far
+it is off.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ _HIGHEST = 0.99
 # Factor of naive Bayes scores beside the log prior; rows of tf-idf weights have length one.
 _WORDS_SCALE = 8.0
 _MOST_WORD_WEIGHTS = 1 << 22  # words times labels; with more, words are not used
-# The log odds of the expected accuracy are a weighted sum of the log odds of agreements.
-_DIMENSIONS_WEIGHT, _DOCUMENTS_WEIGHT, _CONSTANT = 0.5, 0.8, -0.9
+# The log odds of the expected accuracy are a weighted sum.
+_DIMENSIONS_WEIGHT, _DOCUMENTS_WEIGHT, _LEAD_WEIGHT, _CONSTANT = 0.4, 0.8, 0.6, -0.7
 _NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds by which neighbours agree more often than words
 # Documents per label at which an agreement has half of the weight, and its substitute the other.
 _NEIGHBOURS_PER_LABEL, _WORDS_PER_LABEL = 1.0, 40.0
@@ -129,6 +131,12 @@ class _Sample:
     settings: dict[str, Any]  # as for `refine`
     counts: csr_matrix | None = None  # (n, n_words)
 
+    def lead(self) -> float:
+        """Mean lead of the nearest anchor over the next, in standard deviations of the cosines."""
+        documents = unit_rows(self.documents.astype(np.float64))
+        cosines = (documents @ unit_rows(self.anchors).T).astype(np.float32)
+        return mean_lead(cosines) / max(float(cosines.std(dtype=np.float64)), 1e-9)
+
     def in_half(self, half: int) -> float:
         """Agreement with a refinement in one half of the dimensions, after a random rotation."""
         from scipy.fft import dct
@@ -202,6 +210,7 @@ def _expected_accuracy(
         tasks: list[Future[Any]] = [pool.submit(sample.neighbours), pool.submit(sample.words)]
         tasks += [pool.submit(sample.in_half, half) for half in (0, 1)]
         on_step(0, len(tasks))
+        lead = sample.lead()
         for number, task in enumerate(tasks, 1):
             task.result()
             on_step(number, len(tasks))
@@ -216,6 +225,7 @@ def _expected_accuracy(
         documents = _weighted_mean(log_odds(by_words), documents, per_label / _WORDS_PER_LABEL)
     few = _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
     expected = _DIMENSIONS_WEIGHT * dimensions + _DOCUMENTS_WEIGHT * documents
+    expected += _LEAD_WEIGHT * np.log(lead)
     return float(expit(expected + few + _CONSTANT))
 
 
