@@ -101,12 +101,7 @@ def empty_texts(texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = None) -> list[str]:
-    """Warnings about names and phrases: typing errors, and names that differ only in case.
-
-    A word of a phrase is taken for a typing error if no text has it, the encoder does not know it
-    as a whole word, and a slip of typing makes it of a word that the encoder knows or that several
-    texts have.
-    """
+    """Warnings about names and phrases: typing errors, and names that differ only in case."""
     notes = []
     by_case: dict[str, list[str]] = {}
     for name in label_set.names:
@@ -115,13 +110,27 @@ def label_notes(label_set: LabelSet, texts: Sequence[str], encoder: object = Non
         if len(names) > 1:
             shown = ", ".join(map(repr, names))
             notes.append(f"The labels {shown} differ only in upper and lower case.")
-    knows_word: Callable[[str], bool] | None = getattr(encoder, "knows_word", None)
-    unknown = _unknown_words(label_set, knows_word) if knows_word else {}
-    if knows_word is None or not unknown:
-        return notes
+    knows_word = getattr(encoder, "knows_word", None)
+    if knows_word is not None:
+        notes += _typing_errors(label_set, texts, knows_word)
+    return notes
+
+
+def _typing_errors(
+    label_set: LabelSet, texts: Sequence[str], knows_word: Callable[[str], bool]
+) -> list[str]:
+    """Warnings about words of phrases that seem to be misspelt.
+
+    No text has such a word, the encoder does not know it as a whole, and a slip of typing makes it of
+    a word that the encoder knows or that several texts have.
+    """
+    unknown = _unknown_words(label_set, knows_word)
+    if not unknown:
+        return []
     frequency = Counter(
         word for text in _sample(texts, 20_000) for word in set(_words(text[:_CHARACTERS].lower()))
     )
+    notes = []
     for word, name in unknown.items():
         meant = [each for each in _without_slip(word) if frequency[each] > 1 or knows_word(each)]
         if meant and word not in frequency:
