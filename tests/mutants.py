@@ -88,7 +88,7 @@ MUTANTS = [
     Mutant("no random rotation", "calibration.py", "documents = dct(self.documents * signs.astype(np.float32), norm=\"ortho\")[:, axes]", "documents = self.documents[:, axes]"),
     Mutant("calibration constant", "calibration.py", "0.4, 0.8, 0.6, -0.7", "0.4, 0.8, 0.6, 2.0"),
     Mutant("few documents not made up for", "calibration.py", "expected + few + _CONSTANT", "expected + _CONSTANT"),
-    Mutant("lead not divided", "calibration.py", "mean_lead(cosines) / max(float(cosines.std(dtype=np.float64)), 1e-9)", "mean_lead(cosines)"),
+    Mutant("lead not divided", "calibration.py", "mean_lead(cosines.T) / max(float(cosines.std(dtype=np.float64)), 1e-9)", "mean_lead(cosines.T)"),
     Mutant("words not used", "calibration.py", "if by_words is not None:", "if False:"),
     _constant("reliable", "0.15", "0.0001"),
     _constant("large_entropy_loss", "0.15", "9.0"),

@@ -32,6 +32,7 @@ from ulr.refinement.distances import unit_rows
 from ulr.refinement.methods import METHODS
 from ulr.refinement.products import Float, Labels, Single, mean_lead, scores_by_label
 from ulr.refinement.result import Refinement
+from ulr.refinement.rule import inverse_lengths
 from ulr.refinement.words import (
     Vocabulary,
     content_hashes,
@@ -133,9 +134,10 @@ class _Sample:
 
     def lead(self) -> float:
         """Mean lead of the nearest anchor over the next, in standard deviations of the cosines."""
-        documents = unit_rows(self.documents.astype(np.float64))
-        cosines = (documents @ unit_rows(self.anchors).T).astype(np.float32)
-        return mean_lead(cosines) / max(float(cosines.std(dtype=np.float64)), 1e-9)
+        anchors = unit_rows(self.anchors).astype(np.float32)
+        cosines = scores_by_label(anchors, self.documents)
+        cosines *= inverse_lengths(np.linalg.norm(self.documents, axis=1))
+        return mean_lead(cosines.T) / max(float(cosines.std(dtype=np.float64)), 1e-9)
 
     def in_half(self, half: int) -> float:
         """Agreement with a refinement in one half of the dimensions, after a random rotation."""
