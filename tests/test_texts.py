@@ -133,7 +133,7 @@ def test_a_word_close_to_one_of_the_documents_is_taken_for_a_typing_error(labels
     ("word", "suggestion"),
     [("buisness", "business"), ("technlogy", "technology"), ("techhnology", "technology")],
 )
-def test_a_word_that_a_slip_makes_of_a_known_one_is_taken_for_a_typing_error(word, suggestion):
+def test_a_misspelling_of_a_known_word_is_taken_for_a_typing_error(word, suggestion):
     [note] = notes([word, "football"], texts=["nothing similar"] * 3)
     assert f"did you mean {suggestion!r}?" in note
 

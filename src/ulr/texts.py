@@ -121,8 +121,8 @@ def _typing_errors(
 ) -> list[str]:
     """Warnings about words of phrases that seem to be misspelt.
 
-    No text has such a word, the encoder does not know it as a whole, and a slip of typing makes it of
-    a word that the encoder knows or that several texts have.
+    No text has such a word, the encoder does not know it as a whole, and it may be a misspelling of a
+    word that the encoder knows or that several texts have.
     """
     unknown = _unknown_words(label_set, knows_word)
     if not unknown:
@@ -132,7 +132,7 @@ def _typing_errors(
     )
     notes = []
     for word, name in unknown.items():
-        meant = [each for each in _without_slip(word) if frequency[each] > 1 or knows_word(each)]
+        meant = [each for each in _corrections(word) if frequency[each] > 1 or knows_word(each)]
         if meant and word not in frequency:
             notes.append(
                 f"No document has the word {word!r} of the label {name!r}; did you mean "
@@ -141,10 +141,11 @@ def _typing_errors(
     return notes
 
 
-def _without_slip(word: str) -> list[str]:
-    """Words of which a slip makes this one: two letters exchanged, one missing or one doubled.
+def _corrections(word: str) -> list[str]:
+    """Words that this one may be a misspelling of: letters exchanged, one missing or one doubled.
 
-    Slips at the first letter are rare, and other endings, such as those of plurals, are no slips.
+    The first letter and the ending stay: errors in the first are rare, and other endings, such as
+    those of plurals, are no errors.
     """
     places = range(1, len(word))
     exchanged = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in places[:-1]]
