@@ -144,8 +144,8 @@ def _typing_errors(
 def _corrections(word: str) -> list[str]:
     """Words that this one may be a misspelling of: letters exchanged, one missing or one doubled.
 
-    The first letter and the ending stay: errors in the first are rare, and other endings, such as
-    those of plurals, are no errors.
+    Nothing is appended, since other endings, such as those of plurals, are no errors. The first letter
+    stays, where errors are rare.
     """
     places = range(1, len(word))
     exchanged = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in places[:-1]]
