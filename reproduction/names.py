@@ -6,11 +6,9 @@ of names is a tuple with one phrase per label, in the official order of the data
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 
-from ulr.errors import ExperimentError
-from ulr.experiments.datasets import find_dataset
+from reproduction.datasets import DATASETS
 from ulr.labels import NAMED_LISTS, LabelSet, as_label_set
 
 Names = tuple[str, ...]
@@ -43,27 +41,17 @@ MAIN_NAMES: dict[str, Names] = {
         "society culture; science mathematics; health; education reference; computers internet; "
         "sports; business finance; entertainment music; family relationships; politics government"
     ),
-    "20newsgroups": (
-        "atheist christian atheism god islamic",
-        "graphics image gif animation tiff",
-        "windows dos microsoft ms driver drivers card printer",
-        "bus pc motherboard bios board computer dos",
-        "mac apple powerbook",
-        "window motif xterm sun windows",
-        "sale offer shipping forsale sell price brand obo",
-        "car ford auto toyota honda nissan bmw",
-        "bike motorcycle yamaha",
-        "baseball ball hitter",
-        "hockey wings espn",
-        "encryption key crypto algorithm security",
-        "circuit electronics radio signal battery",
-        "doctor medical disease medicine patient",
-        "space orbit moon earth sky solar",
-        "christian god christ church bible jesus",
-        "gun fbi guns weapon compound",
-        "israel arab jews jewish muslim",
-        "gay homosexual sexual",
-        "christian morality jesus god religion horus",
+    "20newsgroups": _names(
+        "atheist christian atheism god islamic; graphics image gif animation tiff; "
+        "windows dos microsoft ms driver drivers card printer; "
+        "bus pc motherboard bios board computer dos; mac apple powerbook; "
+        "window motif xterm sun windows; sale offer shipping forsale sell price brand obo; "
+        "car ford auto toyota honda nissan bmw; bike motorcycle yamaha; baseball ball hitter; "
+        "hockey wings espn; encryption key crypto algorithm security; "
+        "circuit electronics radio signal battery; doctor medical disease medicine patient; "
+        "space orbit moon earth sky solar; christian god christ church bible jesus; "
+        "gun fbi guns weapon compound; israel arab jews jewish muslim; gay homosexual sexual; "
+        "christian morality jesus god religion horus"
     ),
 }
 
@@ -168,17 +156,9 @@ politics government; policy regime regulation
 
 def all_phrasings(dataset: str) -> list[Names]:
     """Every combination of the alternative names of a dataset; the last label varies fastest."""
-    if dataset not in ALTERNATIVES:
-        raise ExperimentError(
-            f"the paper has alternative label names for {', '.join(ALTERNATIVES)}; got {dataset!r}."
-        )
     return list(product(*ALTERNATIVES[dataset]))
 
 
-def label_set(dataset: str, names: Sequence[str] | None = None) -> LabelSet:
-    """The official labels of a dataset, with one phrase each: by default the main names."""
-    labels = find_dataset(dataset).labels
-    names = MAIN_NAMES[dataset] if names is None else names
-    if len(names) != len(labels):
-        raise ExperimentError(f"{dataset} has {len(labels)} labels; got {len(names)} names.")
-    return as_label_set(dict(zip(labels, names, strict=True)))
+def label_set(dataset: str) -> LabelSet:
+    """The official labels of a dataset, with the main names as phrases."""
+    return as_label_set(dict(zip(DATASETS[dataset].labels, MAIN_NAMES[dataset], strict=True)))

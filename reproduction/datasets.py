@@ -4,61 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ulr.errors import ExperimentError
+from ulr.errors import InputError
 
 FULL, TITLES = "full", "titles"
 
 
+class ReproductionError(InputError):
+    """An experiment that cannot be run, or a dataset that cannot be read for it."""
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """One dataset of the paper.
+    """One dataset of the paper."""
 
-    Attributes
-    ----------
-    name
-        Name in code, commands and folders.
-    title, column
-        Name in text, and in the paper's tables.
-    labels
-        Names of the labels, in the official order.
-    official_rows
-        Number of documents of each official split.
-    folder
-        Folder that the official archive unpacks to; the archive has the same name and ``.tar.gz``.
-    origin
-        Where the archive comes from.
-    columns
-        For each variant, the columns of the official CSV files that make up a document; None for
-        20 Newsgroups, which has one file per post.
-    n_fields
-        Number of columns, the class included.
-    escaped_lines
-        Whether line breaks are written as a backslash and an n.
-    fingerprints
-        Known fingerprints of whole splits, see `Documents.fingerprint`.
-    """
-
-    name: str
-    title: str
-    column: str
-    labels: tuple[str, ...] = field(repr=False)
-    official_rows: dict[str, int]
-    folder: str
+    name: str  # in code, commands and folders
+    title: str  # in text
+    column: str  # in the paper's tables
+    labels: tuple[str, ...] = field(repr=False)  # in the official order
+    official_rows: dict[str, int]  # of each split
+    folder: str  # that the official archive unpacks to
     origin: str = field(repr=False)
+    # For each variant, the columns of the official CSV files that make up a document; None for
+    # 20 Newsgroups, which has one file per post.
     columns: dict[str, tuple[int, ...]] | None = None
-    n_fields: int = 3
-    escaped_lines: bool = False
-    fingerprints: dict[str, str] = field(default_factory=dict, repr=False)
+    n_fields: int = 3  # columns, the class included
+    escaped_lines: bool = False  # whether a line break is written as a backslash and an n
+    fingerprints: dict[str, str] = field(default_factory=dict, repr=False)  # of whole splits
 
     @property
     def archive(self) -> str:
         """File name of the official archive."""
         return f"{self.folder}.tar.gz"
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """What documents can be made of: full texts, titles."""
-        return (FULL,) if self.columns is None else tuple(self.columns)
 
 
 _ZHANG = (
@@ -66,10 +42,6 @@ _ZHANG = (
     "Classification', 2015)"
 )
 _TITLE_AND_TEXT = {FULL: (1, 2), TITLES: (1,)}
-
-
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.strip().splitlines())
 
 
 _DATASETS = (
@@ -101,18 +73,11 @@ _DATASETS = (
         "yahoo",
         "Yahoo Answers",
         "Yahoo",
-        _lines("""
-            Society & Culture
-            Science & Mathematics
-            Health
-            Education & Reference
-            Computers & Internet
-            Sports
-            Business & Finance
-            Entertainment & Music
-            Family & Relationships
-            Politics & Government
-        """),
+        tuple(
+            "Society & Culture; Science & Mathematics; Health; Education & Reference; "
+            "Computers & Internet; Sports; Business & Finance; Entertainment & Music; "
+            "Family & Relationships; Politics & Government".split("; ")
+        ),
         {"test": 60_000, "train": 1_400_000},
         "yahoo_answers_csv",
         f"the Yahoo! Answers topic set {_ZHANG}, after the Yahoo! Webscope corpus L6",
@@ -145,7 +110,7 @@ DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _DATASETS}
 
 
 def find_dataset(name: str) -> Dataset:
-    """The dataset with a name; an `ExperimentError` for unknown names."""
+    """The dataset with a name; a `ReproductionError` for unknown names."""
     if name not in DATASETS:
-        raise ExperimentError(f"dataset must be one of {', '.join(DATASETS)}; got {name!r}.")
+        raise ReproductionError(f"dataset must be one of {', '.join(DATASETS)}; got {name!r}.")
     return DATASETS[name]
