@@ -1,8 +1,9 @@
 """Some hundred generated inputs and a few kills; `make fuzz` runs many more."""
 
+import pytest
+
 import chaos
 import fuzz
-import pytest
 
 
 @pytest.mark.parametrize("first_seed", range(0, 200, 50))
@@ -26,6 +27,6 @@ def test_generated_cases_depend_on_their_seed_only(tmp_path):
 
 
 def test_killed_jobs_leave_nothing_and_complete_afterwards():
-    found = list(chaos.run_kills(3, n_documents=1500))
+    found = list(chaos.run_kills(2, n_documents=1500))
     assert [(name, problem) for name, _, problem in found if problem] == []
-    assert {name for name, *_ in found} == {"classify", "predict", "audit"}
+    assert {name for name, *_ in found} == {"classify", "predict"}
