@@ -10,7 +10,7 @@ class Hub(BaseHTTPRequestHandler):
     """As much of the Hugging Face hub as a download asks for, with one model."""
 
     def do_GET(self):
-        path, commit = self.path.partition("?")[0], "0" * 39 + "1"
+        path, commit = self.path.partition("?")[0], self.server.commit
         folder, model = self.server.folder, self.server.model
         name = path.partition(f"/resolve/{commit}/")[2]
         files = [file.relative_to(folder).as_posix() for file in folder.rglob("*.*")]
@@ -51,9 +51,9 @@ class Hub(BaseHTTPRequestHandler):
 class HubServer(ThreadingHTTPServer):
     """A hub with the files of a folder as one model, on a free port of this machine."""
 
-    def __init__(self, folder, model="org/tiny"):
+    def __init__(self, folder, model="org/tiny", commit="0" * 39 + "1"):
         super().__init__(("127.0.0.1", 0), Hub)
-        self.folder, self.model = folder, model
+        self.folder, self.model, self.commit = folder, model, commit
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def stop(self):

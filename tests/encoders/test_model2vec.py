@@ -7,8 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from ulr import DatalessClassifier, load_encoder
-from ulr.encoders import StaticEncoder
+from ulr.encoders import StaticEncoder, load_encoder
 from ulr.errors import EncoderError
 
 WORDS = ["[UNK]", "goal", "team", "bank", "money", "rain"]
@@ -51,18 +50,14 @@ def test_tokens_may_share_vectors_and_have_weights(folder):
     np.testing.assert_allclose(vector, (2 * half[1] + 3 * half[1] + half[2]) / 3, atol=1e-6)
 
 
-def test_the_folder_of_sentence_transformers_is_the_same(folder):
-    one = load_encoder(f"static:{folder()}").encode(["goal"])
-    two = load_encoder(f"static:{folder({'embedding.weight': VECTORS})}").encode(["goal"])
-    np.testing.assert_array_equal(one, two)
-
-
-def test_texts_are_truncated_to_the_length_in_the_config(folder):
-    encoder = load_encoder(f"static:{folder(max_length=2)}")
+def test_fingerprint_spec_and_length_are_those_of_the_folder(folder):
+    encoder = load_encoder(f"static:{folder({'embedding.weight': VECTORS}, max_length=2)}")
     vectors = encoder.encode(["goal team rain", "goal team"])
-    np.testing.assert_array_equal(vectors[0], vectors[1])
-    assert (encoder.truncated, encoder.max_tokens) == (1, 2)
-    assert StaticEncoder.from_folder(str(folder())).max_tokens == 512
+    np.testing.assert_allclose(vectors, VECTORS[[1, 2]].mean(0) * np.ones((2, 1)), atol=1e-6)
+    assert (encoder.truncated, encoder.spec) == (1, f"static:{folder()}")
+    other = StaticEncoder.from_folder(str(folder({"embeddings": VECTORS + 1})))
+    assert (encoder.max_tokens, other.max_tokens) == (2, 512)
+    assert other.fingerprint != encoder.fingerprint
 
 
 def test_vectors_are_those_of_model2vec(folder):
@@ -74,17 +69,6 @@ def test_vectors_are_those_of_model2vec(folder):
         np.testing.assert_allclose(
             load_encoder(f"static:{path}").encode(texts), expected, atol=1e-6
         )
-
-
-def test_a_classifier_is_saved_with_the_folders_name(folder, tmp_path):
-    texts = ["goal team", "bank money", "team", "money bank"]
-    model = DatalessClassifier(["goal", "bank"], encoder=f"static:{folder()}").fit(texts)
-    model.save(tmp_path / "model")
-    again = DatalessClassifier.load(tmp_path / "model", encoder=f"static:{folder()}")
-    assert again.predict(texts).tolist() == ["goal", "bank", "goal", "bank"]
-    other = f"static:{folder({'embeddings': VECTORS + 1})}"
-    with pytest.raises(ValueError, match="needs the encoder static model2vec"):
-        DatalessClassifier.load(tmp_path / "model", encoder=other)
 
 
 def test_other_folders_are_refused(folder, tmp_path):

@@ -7,20 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ulr.encoders import Encoder, StaticEncoder, encode_batches, encode_texts, fingerprint
-from ulr.encoders.batching import in_batches
+from ulr.encoders import SplitTexts, StaticEncoder, encode_texts, fingerprint
 from ulr.errors import EncoderError
 
 
 class HashingEncoder:
     """A text is the sum of random vectors, one per word, seeded by its hash."""
 
-    def __init__(self, n_dims=8, dtype=np.float64):
+    def __init__(self, n_dims=8):
         self.n_dims = n_dims
-        self.dtype = dtype
 
     def encode(self, texts):
-        return np.array([self._vector(text) for text in texts], dtype=self.dtype)
+        return np.array([self._vector(text) for text in texts])
 
     def _vector(self, text):
         draws = [np.random.default_rng(zlib.crc32(w.encode())) for w in text.split()]
@@ -37,35 +35,50 @@ class Gives:
         return next(self.answers)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_any_object_with_encode_gives_float32_vectors(dtype):
-    encoder = HashingEncoder(dtype=dtype)
-    assert isinstance(encoder, Encoder)
-    vectors = encode_texts(encoder, ["a b", "", "c"])
-    assert vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors, encoder.encode(["a b", "", "c"]).astype(np.float32))
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, list])
+def test_vectors_of_any_float_type_and_lists_become_float32(kind):
+    numbers = [[1.0, 2.5], [3.0, 4.0]]
+    vectors = encode_texts(Gives(numbers if kind is list else np.array(numbers, kind)), ["a", "b"])
+    assert (vectors.dtype, vectors.tolist()) == (np.float32, numbers)
 
 
-def test_plain_lists_of_numbers_are_vectors():
-    vectors = encode_texts(Gives([[1.0, 2.0], [3.0, 4.0]]), ["a", "b"])
-    np.testing.assert_array_equal(vectors, np.array([[1, 2], [3, 4]], dtype=np.float32))
+class Steps:
+    """Records progress."""
+
+    def __init__(self):
+        self.steps = []
+
+    def stage(self, name, total=None, unit="documents"):
+        raise AssertionError("stages are the caller's")
+
+    def advance(self, count=1):
+        self.steps.append(count)
+
+
+class Batches(HashingEncoder):
+    batch_texts = 3
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def encode(self, texts):
+        self.asked.append(list(texts))
+        return super().encode(texts)
 
 
 @settings(deadline=None)
-@given(st.lists(st.lists(st.text("abc ", max_size=5), max_size=4), min_size=1).filter(any))
-def test_batches_come_out_as_one_array_in_order(batches):
-    counts = []
-    vectors = encode_batches(HashingEncoder(), iter(batches), counts.append)
-    flat = [text for batch in batches for text in batch]
-    np.testing.assert_array_equal(vectors, encode_texts(HashingEncoder(), flat))
-    assert counts == [len(batch) for batch in batches if batch]
-
-
-def test_many_texts_go_through_in_batches_of_at_most_2048():
-    texts = [str(number) for number in range(5000)]
-    batches = list(in_batches(texts))
-    assert [len(batch) for batch in batches] == [2048, 2048, 904]
-    assert [text for batch in batches for text in batch] == texts
+@given(st.lists(st.text("ab ", max_size=2), min_size=1, max_size=20))
+def test_each_distinct_text_is_encoded_once_in_batches(texts):
+    encoder, progress = Batches(), Steps()
+    vectors = encode_texts(encoder, texts, progress)
+    np.testing.assert_array_equal(vectors, HashingEncoder().encode(texts).astype(np.float32))
+    assert [text for batch in encoder.asked for text in batch] == list(dict.fromkeys(texts))
+    assert all(len(batch) == 3 for batch in encoder.asked[:-1])
+    assert sum(progress.steps) == len(texts)
+    split = Batches()
+    np.testing.assert_array_equal(encode_texts(split, SplitTexts(texts)), vectors)
+    assert split.asked == encoder.asked
 
 
 @pytest.mark.parametrize(
@@ -85,15 +98,11 @@ def test_anything_but_a_float_vector_a_text_is_refused(answer, found):
         encode_texts(Gives(answer), ["a", "b"])
 
 
-def test_dimensions_that_change_between_batches_are_refused():
-    with pytest.raises(EncoderError, match="returned vectors of 3 dimensions, then of 4"):
-        encode_batches(Gives(np.ones((1, 3)), np.ones((1, 4))), [["a"], ["b"]])
-
-
-@pytest.mark.parametrize("batches", [[], [[]]])
-def test_nothing_to_encode_is_refused(batches):
+def test_no_texts_and_dimensions_that_change_between_batches_are_refused():
     with pytest.raises(EncoderError, match="there are no texts to encode"):
-        encode_batches(HashingEncoder(), batches)
+        encode_texts(HashingEncoder(), [])
+    with pytest.raises(EncoderError, match="returned vectors of 3 dimensions, then of 4"):
+        encode_texts(Gives(np.ones((2048, 3)), np.ones((1, 4))), list(map(str, range(2049))))
 
 
 def test_fingerprint_is_the_encoders_own_or_its_class():

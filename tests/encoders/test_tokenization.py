@@ -1,5 +1,6 @@
 """Tokens of pieces are those of the whole text."""
 
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from ulr.encoders import SplitTexts
 from ulr.encoders.tokenization import PieceTokenizer, WholeTextTokenizer
 
 PATH = Path(find_spec("wordllama").origin).parent / "tokenizers/l2_supercat_tokenizer_config.json"
@@ -43,27 +45,39 @@ def test_pieces_give_the_tokens_of_the_whole_text(both, texts):
     assert_same(both, texts)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "   ", "\n", "\n\n \n", " a", "a ", "a  b   c", "▁", "a▁ b", "▁ ▁", "x\n y", "<s>",
-     "a </s> b", "word" * 500, "tab\there", "日本語 テキスト", "😀 😀"],
-)  # fmt: skip
-def test_spaces_line_ends_and_marks_are_kept(both, text):
-    assert_same(both, [text])
-
-
 def test_no_token_crosses_a_cut(tokenizer):
     for token in tokenizer.get_vocab():
         assert "▁" not in token.lstrip("▁")
         assert "\n" not in token
 
 
-def test_tokens_are_right_after_the_memo_was_emptied(tokenizer):
-    pieces, whole = PieceTokenizer(tokenizer, max_pieces=50), WholeTextTokenizer(tokenizer)
-    for start in range(0, 1000, 20):
-        texts = [f"word{start + i} common {i}" for i in range(20)]
-        assert_same((pieces, whole), texts)
+@pytest.mark.parametrize("kind", [list, SplitTexts])
+def test_spaces_line_ends_and_special_tokens_are_kept(both, kind):
+    texts = ["", " ", "   ", "\n", "\n\n \n", " a", "a ", "a  b   c", "▁", "a▁ b", "▁ ▁", "x\n y"]
+    texts += ["<s>", "plain", "", "a </s> b", "x < y > z", "end<unk>", "last\n", "</s>"]
+    texts += ["word" * 500, "tab\there", "日本語 テキスト", "😀 😀", "cut \ud83d emoji"]
+    assert_same(both, kind(texts))
 
 
-def test_half_a_character_is_replaced(both):
-    assert_same(both, ["cut \ud83d emoji", "plain"])
+def test_threads_get_the_same_tokens_while_the_memo_is_emptied(tokenizer):
+    random = np.random.default_rng(0)
+    words = [f"w{number:x}" for number in range(3000)]
+    batches = [[" ".join(random.choice(words, 20)) for _ in range(64)] for _ in range(48)]
+    small, whole = PieceTokenizer(tokenizer, max_pieces=500), WholeTextTokenizer(tokenizer)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(small, batches))
+    for batch, ours in zip(batches, found, strict=True):
+        for mine, expected in zip(ours, whole(batch), strict=True):
+            np.testing.assert_array_equal(mine, expected)
+
+
+def test_only_texts_with_special_tokens_are_tokenized_as_a_whole(tokenizer):
+    pieces, whole = PieceTokenizer(tokenizer), WholeTextTokenizer(tokenizer)
+    asked = []
+    pieces._whole = lambda texts: asked.append(texts) or whole(texts)
+    texts = ["<s>", "plain", "", "a </s> b", "x < y > z", "end<unk>", "last\n", "</s>"]
+    for kind in (list, SplitTexts):
+        tokens, counts = pieces(kind(texts))
+        for ours, expected in zip((tokens, counts), whole(texts), strict=True):
+            np.testing.assert_array_equal(ours, expected)
+    assert asked == [["<s>", "a </s> b", "end<unk>", "</s>"]] * 2

@@ -3,25 +3,18 @@
 import gzip
 import os
 import re
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ulr.encoders.word_vectors import WordVectors, open_word_file
+from ulr.encoders.words import open_word_file
 from ulr.errors import EncoderError
 
-WORDS = [
-    "the",
-    "Straße",
-    "日本語",
-    "'s",
-    "1,000",
-    "-",
-    '"quoted',
-    "no\u00a0break",
-    "next\u0085line",
-]
+WORDS = ["the", "Straße", "日本語", "'s", "1,000", "-", '"quoted', "no\u00a0break", "a\u0085b"]
 NUMBERS = np.arange(27, dtype=np.float32).reshape(9, 3) / 8 - 1
 
 
@@ -83,22 +76,26 @@ def test_every_form_gives_the_same_words_and_vectors(tmp_path, form, pack):
     assert vectors.malformed_lines == 0
 
 
-def test_words_may_have_spaces(tmp_path):
-    words = [".", ". . .", "at name@domain.com", "0.5", "1 of 2", "x"]
-    vectors = open_word_file(plain(tmp_path / "v.txt", lines(words, NUMBERS[:6])))
-    assert list(vectors.rows) == words
-    np.testing.assert_array_equal(vectors.matrix, NUMBERS[:6])
-
-
-def test_a_single_line_is_enough(tmp_path):
-    vectors = open_word_file(plain(tmp_path / "v.txt", b"one 1 2 3 4"))
-    assert (list(vectors.rows), vectors.matrix.tolist()) == (["one"], [[1, 2, 3, 4]])
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"one 1 2 3 4", {"one": 1}),
+        (b". 1 1\n. . . 2 2\nat name@domain.com 3 3\n0.5 4 4\n1 of 2 5 5\n",
+         {".": 1, ". . .": 2, "at name@domain.com": 3, "0.5": 4, "1 of 2": 5}),
+        (b"a 1 1\nb 2 2\na 3 3\na 4 4\nc 5 5\nb 6 6\n", {"a": 1, "b": 2, "c": 5}),
+        (b"a 1 1\ncaf\xe9 2 2\nna\xc3\xafve 3 3\n", {"a": 1, "caf\ufffd": 2, "naïve": 3}),
+    ],
+    ids=["a single line", "spaces in words", "the first of equal words", "bytes that are no UTF-8"],
+)  # fmt: skip
+def test_strange_words_are_read(tmp_path, content, expected):
+    vectors = open_word_file(plain(tmp_path / "v.txt", content))
+    assert {word: vectors.matrix[row, 0] for word, row in vectors.rows.items()} == expected
 
 
 @pytest.mark.parametrize(
     "bad",
     [b"few 1 2", b"many 1 2 3 4 5", b"text 1 2 x 4", b"nan 1 2 nan 4", b"inf 1 2 3 1e999",
-     b"word", b" 1 2 3 4", b"a\rb 1 2 3 x", b"\xff\xfe 1 2 3 \xff"],
+     b"inf 1 2 3 1e39", b"word", b" 1 2 3 4", b"a\rb 1 2 3 x", b"\xff\xfe 1 2 3 \xff"],
 )  # fmt: skip
 def test_malformed_lines_are_left_out_and_counted(many, bad):
     words, numbers, path = many
@@ -110,57 +107,102 @@ def test_malformed_lines_are_left_out_and_counted(many, bad):
     np.testing.assert_array_equal(vectors.matrix, numbers)
 
 
-def test_more_than_one_malformed_line_in_a_hundred_is_refused(many):
-    _, _, path = many
-    given = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([*given[:7], *[b"short 1 2"] * 4, *given[7:]]))
-    message = "a word and 4 numbers; 4 of 304 lines are different, such as 'short 1 2'"
-    with pytest.raises(EncoderError, match=message):
-        open_word_file(path)
-    assert names(path.parent) == ["many.txt"]
-
-
-def test_of_a_word_given_twice_the_first_counts(tmp_path):
-    path = plain(tmp_path / "v.txt", b"a 1 1\nb 2 2\na 3 3\na 4 4\nc 5 5\nb 6 6\n")
-    vectors = open_word_file(path)
-    assert {word: vectors.matrix[row, 0] for word, row in vectors.rows.items()} == {
-        "a": 1, "b": 2, "c": 5
-    }  # fmt: skip
-
-
-def test_bytes_that_are_not_utf8_are_replaced(tmp_path):
-    vectors = open_word_file(plain(tmp_path / "v.txt", b"a 1 1\ncaf\xe9 2 2\nna\xc3\xafve 3 3\n"))
-    assert list(vectors.rows) == ["a", "caf\ufffd", "naïve"]
-
-
-def test_conversion_is_mapped_and_lies_beside_the_file(many):
-    _, _, path = many
-    vectors = open_word_file(path)
-    assert isinstance(vectors.matrix.base, np.memmap)
-    assert names(path.parent) == ["many.txt", "many.txt.ulr"]
-    assert names(path.parent / "many.txt.ulr") == ["about.json", "vectors.npy", "words.txt"]
-
-
-def test_progress_goes_to_the_size_of_the_file(many):
-    _, _, path = many
-    calls = []
-    open_word_file(path, None, lambda *call: calls.append(call))
-    assert calls[-1] == (path.stat().st_size, path.stat().st_size)
-
-
-def test_hash_depends_on_the_file(tmp_path):
-    paths = [tmp_path / "a", tmp_path / "b"]
-    plain(paths[0], lines())
-    plain(paths[1], lines(numbers=NUMBERS + 1))
-    assert len({open_word_file(path).sha256 for path in paths}) == 2
-
-
-def test_changed_file_is_converted_anew(many):
-    words, numbers, path = many
+def is_converted(path):
+    """Whether opening a file converts it, which changes the modification time of the result."""
+    about = path.with_name(f"{path.name}.ulr") / "about.json"
+    before = about.stat().st_mtime_ns if about.exists() else None
     open_word_file(path)
-    path.write_bytes(lines(words, numbers * 2))
-    np.testing.assert_array_equal(open_word_file(path).matrix, numbers * 2)
+    return about.stat().st_mtime_ns != before
+
+
+def test_a_file_is_converted_once_to_a_folder_beside_it_and_mapped(many):
+    *_, path = many
+    assert [is_converted(path) for _ in range(3)] == [True, False, False]
+    os.utime(path, ns=(1, 1))  # the same content
+    assert not is_converted(path)
+    assert isinstance(open_word_file(path).matrix.base, np.memmap)
     assert names(path.parent) == ["many.txt", "many.txt.ulr"]
+    assert names(path.parent / "many.txt.ulr") == ["about.json", "vectors.npy"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path, folder: path.write_bytes(path.read_bytes().replace(b"word7 ", b"other ")),
+        lambda path, folder: os.truncate(folder / "vectors.npy", 500),
+        lambda path, folder: (folder / "vectors.npy").unlink(),
+        lambda path, folder: (folder / "about.json").write_bytes(b"\xff{"),
+        lambda path, folder: (folder / "about.json").write_text("[1]"),
+        lambda path, folder: os.truncate(folder / "about.json", 3000),
+    ],
+    ids=["source", "vectors cut", "vectors missing", "no JSON", "other JSON", "words cut"],
+)
+def test_a_changed_file_or_damaged_conversion_is_converted_again(many, change):
+    _, numbers, path = many
+    digest = open_word_file(path).sha256
+    content = path.read_bytes()
+    change(path, path.with_name("many.txt.ulr"))
+    os.utime(path, ns=(1, 1))
+    assert is_converted(path)
+    vectors = open_word_file(path)
+    np.testing.assert_array_equal(vectors.matrix, numbers)
+    assert (vectors.sha256 == digest) == (path.read_bytes() == content)
+    assert ("other" in vectors.rows) == (path.read_bytes() != content)
+
+
+def test_user_cache_is_used_where_nothing_can_be_next_to_the_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # With .ulr after it, the first name is longer than file systems allow.
+    for name in ("v" * 250 + ".txt", "taken.txt"):
+        path = plain(tmp_path / name, lines())
+        if name == "taken.txt":
+            (tmp_path / "taken.txt.ulr").mkdir()
+            plain(tmp_path / "taken.txt.ulr" / "letters.txt", b"dear")
+        for _ in range(2):
+            np.testing.assert_array_equal(open_word_file(path).matrix, NUMBERS)
+    assert len(names(tmp_path / "cache" / "ulr" / "derived")) == 2
+    assert names(tmp_path / "taken.txt.ulr") == ["letters.txt"]
+
+
+class Changes:
+    """Progress that changes the file while it is read."""
+
+    def __init__(self, path):
+        self.path, self.total, self.done = path, None, 0
+
+    def stage(self, name, total=None, unit="documents"):
+        self.total = total
+
+    def advance(self, count=1):
+        self.done += count
+        if self.path is not None:
+            self.path.write_bytes(lines())
+
+
+def test_progress_goes_to_the_size_of_a_file_which_may_not_change_meanwhile(many, tmp_path):
+    *_, path = many
+    progress = Changes(None)
+    open_word_file(path, tmp_path / "cache", progress)
+    assert progress.done == progress.total == path.stat().st_size
+    with pytest.raises(EncoderError, match="changed while it was read"):
+        open_word_file(path, progress=Changes(path))
+    assert names(path.parent) == ["cache", "many.txt"]
+
+
+def test_full_disk_leaves_nothing_behind(many, tmp_path):
+    *_, path = many
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from ulr.encoders.words import open_word_file\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "try:\n    open_word_file(Path(sys.argv[1]))\n"
+        "except ValueError as error:\n    print(error)"
+    )
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", code, str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert re.search(r"cannot be written to .*many.txt.ulr \(File.* nor to .*cache", run.stdout)
+    assert {each.name for each in tmp_path.rglob("*") if each.is_file()} == {"many.txt"}
 
 
 def test_files_of_one_name_do_not_meet_in_a_cache(tmp_path):
@@ -173,41 +215,64 @@ def test_files_of_one_name_do_not_meet_in_a_cache(tmp_path):
     assert len(names(tmp_path / "deep" / "cache")) == 2
 
 
+def locked(path):
+    """An archive with a password."""
+    content = bytearray(zipped(path, FORMS["glove"]).read_bytes())
+    for place in (6, content.index(b"PK\x01\x02") + 8):
+        content[place] |= 1
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "must have lines of a word and its numbers; it starts with nothing"),
         (b"A text.\nAnother one, longer.\n", "a word and its numbers; it starts with 'A text.'"),
         (b"1 x\n1 2\n1 2 3\n", "a word and 1 numbers; 2 of 3 lines are different"),
+        (
+            lines(["a"] * 300, np.ones((300, 4))) + b"short 1 2\n" * 4,
+            "a word and 4 numbers; 4 of 304 lines are different, such as 'short 1 2'",
+        ),
         (b"\x80\x04\x95" * 99, "it starts with '\ufffd.*…'"),
         (b"x" * (3 << 20), "it starts with 'xxx"),
         (b"no vectors here 1\n" + b"nothing\n" * 5000, "of a word and its numbers"),
+        (
+            lambda path: zipped(path, b"", "a.50d.txt", **{"a.100d.txt": ""}),
+            r"it holds a\.50d\.txt, a\.100d\.txt\. Extract it",
+        ),
+        (
+            lambda path: zipped(path, b"", "a.md", **{"b.bin": ""}),
+            r"must hold one file of word vectors; it holds a\.md, b\.bin\.",
+        ),
+        (lambda path: zipped(path, b"", "empty/"), r"it holds none\."),
+        (locked, r"v\.txt cannot be extracted: .*password"),
+        (Path.mkdir, r"there is no file of word vectors .*v\.txt"),
     ],
-    ids=["empty", "prose", "hardly any", "binary", "endless line", "long"],
+    ids="empty prose few short binary endless long two none folder locked missing".split(),
 )
 def test_other_files_are_refused(tmp_path, content, message):
-    path = plain(tmp_path / "v.txt", content)
+    path = tmp_path / "v.txt"
+    content(path) if callable(content) else plain(path, content)
     with pytest.raises(EncoderError, match=message):
         open_word_file(path)
     assert names(tmp_path) == ["v.txt"]
 
 
-@pytest.mark.parametrize("kept", [0.2, 0.6, 0.99])
+def cut_short(share):
+    return lambda content: content[: int(share * len(content))]
+
+
+def change_byte(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [cut_short(0.2), cut_short(0.6), cut_short(0.99), change_byte])
 @pytest.mark.parametrize("pack", [gzipped, zipped])
-def test_packed_files_that_are_cut_short_are_refused(many, tmp_path, pack, kept):
+def test_packed_files_that_are_damaged_are_refused(many, tmp_path, pack, damage):
     path = pack(tmp_path / "packed", many[2].read_bytes())
-    os.truncate(path, int(path.stat().st_size * kept))
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(EncoderError, match="packed is incomplete or damaged"):
-        open_word_file(path, tmp_path / "cache")
-    assert names(tmp_path / "cache") == []
-
-
-def test_damaged_archives_are_refused(many, tmp_path):
-    path = zipped(tmp_path / "packed.zip", many[2].read_bytes())
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 255
-    path.write_bytes(content)
-    with pytest.raises(EncoderError, match="is incomplete or damaged"):
         open_word_file(path, tmp_path / "cache")
     assert names(tmp_path / "cache") == []
 
@@ -216,41 +281,3 @@ def test_the_only_file_of_vectors_of_an_archive_is_taken(tmp_path):
     others = {"README.md": "about", "__MACOSX/._v.vec": "x", "folder/": ""}
     path = zipped(tmp_path / "v.zip", FORMS["fasttext"], "folder/v.vec", **others)
     assert list(open_word_file(path).rows) == WORDS
-
-
-@pytest.mark.parametrize(
-    ("name", "others", "message"),
-    [
-        ("a.50d.txt", {"a.100d.txt": ""}, r"it holds a\.50d\.txt, a\.100d\.txt\. Extract it"),
-        ("a.md", {"b.bin": ""}, r"must hold one file of word vectors; it holds a\.md, b\.bin\."),
-        ("empty/", {}, r"it holds none\."),
-    ],
-)
-def test_archives_of_several_files_are_refused(tmp_path, name, others, message):
-    path = zipped(tmp_path / "v.zip", b"" if name == "empty/" else FORMS["glove"], name, **others)
-    with pytest.raises(EncoderError, match=message):
-        open_word_file(path)
-    assert names(tmp_path) == ["v.zip"]
-
-
-def test_archives_with_a_password_are_refused(tmp_path):
-    path = zipped(tmp_path / "v.zip", FORMS["glove"])
-    content = bytearray(path.read_bytes())
-    for place in (6, content.index(b"PK\x01\x02") + 8):
-        content[place] |= 1
-    path.write_bytes(content)
-    with pytest.raises(EncoderError, match=r"v\.zip cannot be extracted: .*password"):
-        open_word_file(path)
-
-
-def test_missing_files_are_named(tmp_path):
-    for path in (tmp_path / "none.txt", tmp_path):
-        message = f"there is no file of word vectors {re.escape(str(path))}"
-        with pytest.raises(EncoderError, match=message):
-            open_word_file(path)
-
-
-@pytest.mark.parametrize(("words", "shape"), [(["a"], (2, 3)), (["a", "b"], (2,)), ([], (0, 3))])
-def test_words_without_a_vector_each_are_refused(words, shape):
-    with pytest.raises(EncoderError, match="words and vectors must be of the same number"):
-        WordVectors.of(words, np.ones(shape, dtype=np.float32))

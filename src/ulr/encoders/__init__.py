@@ -1,42 +1,77 @@
 """Encoders turn texts into vectors; `load_encoder` makes one by its name."""
 
-from ulr.encoders.batching import encode_batches, encode_texts, in_batches
-from ulr.encoders.cache import CachedEncoder
-from ulr.encoders.cross import CrossEncoder, LabelScores, PairScorer
-from ulr.encoders.esa import EsaEncoder
-from ulr.encoders.joined import JoinedEncoder
-from ulr.encoders.known_models import KNOWN_MODELS, KnownModel
-from ulr.encoders.onnx import OnnxEncoder
-from ulr.encoders.protocol import Encoder, OnTexts, fingerprint, label_encoder
-from ulr.encoders.registry import ENCODERS, AnyEncoder, EncoderKind, load_encoder
-from ulr.encoders.static import StaticEncoder
-from ulr.encoders.transformer import TransformerEncoder
-from ulr.encoders.universal import UniversalEncoder
-from ulr.encoders.words import WordEncoder
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ulr.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ulr.encoders.cache import CachedEncoder, CacheEntry, clear_cache, inspect_cache
+    from ulr.encoders.cross import CrossEncoder, LabelScores, PairScorer
+    from ulr.encoders.joined import JoinedEncoder
+    from ulr.encoders.known_models import KNOWN_MODELS, download_model
+    from ulr.encoders.onnx import OnnxEncoder
+    from ulr.encoders.pieces import PieceMemo, SplitTexts
+    from ulr.encoders.protocol import (
+        Encoder,
+        batch_texts,
+        batch_threads,
+        check_vectors,
+        encode_texts,
+        fingerprint,
+        label_encoder,
+    )
+    from ulr.encoders.registry import ENCODERS, AnyEncoder, EncoderKind, load_encoder
+    from ulr.encoders.static import StaticEncoder
+    from ulr.encoders.torch import TransformerEncoder, load_transformer
+    from ulr.encoders.universal import UniversalEncoder
+    from ulr.encoders.words import WordEncoder
 
 __all__ = [
     "ENCODERS",
     "KNOWN_MODELS",
     "AnyEncoder",
+    "CacheEntry",
     "CachedEncoder",
     "CrossEncoder",
     "Encoder",
     "EncoderKind",
-    "EsaEncoder",
     "JoinedEncoder",
-    "KnownModel",
     "LabelScores",
-    "OnTexts",
     "OnnxEncoder",
     "PairScorer",
+    "PieceMemo",
+    "SplitTexts",
     "StaticEncoder",
     "TransformerEncoder",
     "UniversalEncoder",
     "WordEncoder",
-    "encode_batches",
+    "batch_texts",
+    "batch_threads",
+    "check_vectors",
+    "clear_cache",
+    "download_model",
     "encode_texts",
     "fingerprint",
-    "in_batches",
+    "inspect_cache",
     "label_encoder",
     "load_encoder",
+    "load_transformer",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    cache="CacheEntry CachedEncoder clear_cache inspect_cache",
+    cross="CrossEncoder LabelScores PairScorer",
+    joined="JoinedEncoder",
+    known_models="KNOWN_MODELS download_model",
+    onnx="OnnxEncoder",
+    pieces="PieceMemo SplitTexts",
+    protocol="Encoder batch_texts batch_threads check_vectors encode_texts fingerprint label_encoder",
+    registry="AnyEncoder ENCODERS EncoderKind load_encoder",
+    static="StaticEncoder",
+    torch="TransformerEncoder load_transformer",
+    universal="UniversalEncoder",
+    words="WordEncoder",
+)

@@ -1,12 +1,7 @@
-"""The vector cache: vectors on disk, by encoder and text.
+"""The vector cache: vectors on disk, by encoder and text, in an SQLite database.
 
-A cache is a folder with one subfolder per encoder. Every process appends to a file of its own, so
-that processes can share a cache:
-
-    NAME.keys       magic, version, dims | hash of text, checksum | hash of text, checksum | ...
-    NAME.vectors    vector | vector | ...
-
-Incomplete and damaged vectors are ignored.
+The database is in WAL mode, so that processes and threads can share it and a killed one leaves it
+complete. SQLite does not detect changed bytes, so every vector has a checksum.
 """
 
 from __future__ import annotations
@@ -14,17 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import io
-import json
 import os
-import secrets
-import shutil
-import struct
+import sqlite3
 import threading
 import time
 import warnings
+import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,33 +24,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.encoders.batching import batch_texts
-from ulr.encoders.protocol import CopiedByReference, Encoder, checked_vectors
-from ulr.errors import EncoderError, InputError
-from ulr.files import atomic_file
+from ulr.encoders.protocol import CopiedByReference, Encoder, batch_texts, check_vectors
+from ulr.errors import EncoderError
 
 try:
     import fcntl
 except ImportError:  # Windows: processes may encode the same texts at the same time
     fcntl = None  # type: ignore[assignment]
 
-_MAGIC, _VERSION = b"ULRV", 2
-_HEADER = struct.Struct("<4sII")
+_DATABASE, _LOCK = "vectors.sqlite", "vectors.lock"
+_FILES = (_DATABASE, f"{_DATABASE}-wal", f"{_DATABASE}-shm", _LOCK)
+# Vectors in the order of their arrival with an index of keys: a table that is sorted by key would
+# be written all over the disk.
+_SCHEMA = """
+PRAGMA page_size = 32768;  -- several vectors a page: half the time of writing with the default
+PRAGMA journal_mode = WAL;
+CREATE TABLE IF NOT EXISTS encoders (id INTEGER PRIMARY KEY, fingerprint TEXT UNIQUE NOT NULL);
+CREATE TABLE IF NOT EXISTS vectors (
+    encoder INTEGER NOT NULL, key BLOB NOT NULL, checksum INTEGER NOT NULL, vector BLOB NOT NULL,
+    UNIQUE (encoder, key)
+);
+"""
 _KEY_BYTES = 16
-_ENTRY = np.dtype([("key", f"V{_KEY_BYTES}"), ("checksum", "<u4")])
-_MAX_DIMS = 1 << 20
-_ROW_BITS = 40
-_BATCH_KEYS = 1024
-_ABOUT, _LOCK, _KEYS, _VECTORS = "encoder.json", "lock", ".keys", ".vectors"
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_LOCK_SECONDS, _POLL_SECONDS = 60.0, 0.02
+_BATCH_KEYS = 512
+_ENCODER = "(SELECT id FROM encoders WHERE fingerprint = ?)"
+_SELECT = f"SELECT key, checksum, vector FROM vectors WHERE encoder = {_ENCODER}"
+_WRITE = f"INSERT OR REPLACE INTO vectors VALUES ({_ENCODER}, ?, ?, ?)"
+_BUSY_SECONDS, _LOCK_SECONDS, _POLL_SECONDS = 60.0, 60.0, 0.02
 
 
 class CachedEncoder(CopiedByReference):
     """An encoder that looks vectors up in a cache, and adds those that are missing.
 
-    Threads may share it. If the cache cannot be written to, a warning is given once and nothing
-    more is written; encoding continues. Processes that encode the same batch wait for each other
+    Threads may share it. If the cache cannot be read or written, a warning is given once and
+    encoding continues without it. Processes that encode the same batch wait for each other
     instead of encoding it twice.
 
     An interrupted run that is started again gives bitwise the same vectors: complete batches are
@@ -76,8 +75,8 @@ class CachedEncoder(CopiedByReference):
     found, encoded
         Texts found in the cache so far, and texts encoded.
     disabled
-        Whether writing to the cache has failed.
-    spec, languages, knows_word
+        Whether the cache has failed, so that nothing more is written to it.
+    spec, languages
         Those of the encoder; None where it has none.
     """
 
@@ -89,23 +88,23 @@ class CachedEncoder(CopiedByReference):
                 "has none; give it an attribute 'fingerprint' that identifies its weights."
             )
         self._encoder, self._folder = encoder, Path(folder)
-        self._store = _Store(self._folder, fingerprint)
         self.fingerprint = fingerprint
         self.batch_texts = batch_texts(encoder)
         self.spec: str | None = getattr(encoder, "spec", None)
         self.languages: tuple[str, ...] | None = getattr(encoder, "languages", None)
-        self.knows_word: Callable[[str], bool] | None = getattr(encoder, "knows_word", None)
         self.found = self.encoded = 0
         self.disabled = False
-        self._lock = threading.Lock()  # guards the store, the counts and `disabled`
+        self._lock = threading.RLock()  # guards the connection, the counts and `disabled`
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
         try:
-            self._store.create()
+            self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno not in _NO_SPACE:
-                raise EncoderError(
-                    f"the cache {folder} cannot be used: {error.strerror}."
-                ) from error
-            self._disable(error)
+            is_file = isinstance(error, FileExistsError)
+            reason = os.strerror(errno.ENOTDIR) if is_file else error.strerror
+            raise EncoderError(f"the cache {folder} cannot be used: {reason}.") from error
+        with self._failures(), self._database() as database:
+            database.executescript(_SCHEMA)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CachedEncoder, (self._encoder, self._folder)
@@ -124,116 +123,159 @@ class CachedEncoder(CopiedByReference):
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims), in their order."""
         if not texts:
-            return checked_vectors(self._encoder, texts)
-        keys = [_key(text) for text in texts]
+            return check_vectors(self._encoder, texts)
+        keys = list(map(_key, texts))
         unique = dict(zip(keys, texts, strict=True))
-        found, new = self._find(unique), {}
-        if len(found) < len(unique):
-            with self._store.claim(keys[0]):
-                found = self._find(unique)  # another process may have encoded them meanwhile
-                new = self._encode_missing(unique, found)
+        vectors, missing = self._find(list(unique)), dict[bytes, str]()
+        n_found = len(keys)
+        if len(vectors) < len(unique):
+            with _claimed(self._folder, keys[0]):
+                vectors = self._find(list(unique))  # another process may have encoded them
+                missing = {key: text for key, text in unique.items() if key not in vectors}
+                n_found = sum(key in vectors for key in keys)
+                if missing:
+                    n_dims = len(next(iter(vectors.values()))) // 4 if vectors else None
+                    new = check_vectors(self._encoder, list(missing.values()), n_dims)
+                    blobs = [row.tobytes() for row in new.astype("<f4", copy=False)]
+                    vectors |= zip(missing, blobs, strict=True)
+                    self._write(list(missing), blobs)
         with self._lock:
-            self.found += sum(key in found for key in keys)
-        vectors = found | new
-        return np.stack([vectors[key] for key in keys])
-
-    def _find(self, keys: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        with self._lock:
-            self._store.refresh()
-            return self._store.find(keys)
-
-    def _encode_missing(
-        self, texts: dict[bytes, str], found: dict[bytes, NDArray[np.float32]]
-    ) -> dict[bytes, NDArray[np.float32]]:
-        """Encode the texts that were not found, and write them to the cache."""
-        missing = {key: text for key, text in texts.items() if key not in found}
-        if not missing:
-            return {}
-        n_dims = len(next(iter(found.values()))) if found else None
-        encoded = checked_vectors(self._encoder, list(missing.values()), n_dims)
-        with self._lock:
+            self.found += n_found
             self.encoded += len(missing)
-            if not self.disabled:
-                try:
-                    self._store.append(list(missing), encoded)
-                except OSError as error:
-                    self._disable(error)
-        return dict(zip(missing, encoded, strict=True))
+        joined = bytearray().join(map(vectors.__getitem__, keys))
+        return np.frombuffer(joined, "<f4").reshape(len(keys), -1)
 
-    def _disable(self, error: OSError) -> None:
-        self.disabled = True
-        warnings.warn(
-            f"the cache {self._folder} cannot be written to ({error.strerror}); new vectors are "
-            "not kept in it.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    def _find(self, keys: list[bytes]) -> dict[bytes, bytes]:
+        """Vectors of the texts that are in the cache, by key."""
+        found: dict[bytes, bytes] = {}
+        seed = zlib.crc32(self.fingerprint.encode())
+        with self._failures(), self._database() as database:
+            for start in range(0, len(keys), _BATCH_KEYS):
+                batch = keys[start : start + _BATCH_KEYS]
+                query = f"{_SELECT} AND key IN ({', '.join('?' * len(batch))})"
+                rows = database.execute(query, [self.fingerprint, *batch])
+                found |= {row[0]: row[2] for row in rows if _is_valid(seed, *row)}
+        return found
+
+    def _write(self, keys: list[bytes], vectors: list[bytes]) -> None:
+        """Add vectors in one transaction, unless the cache has failed before."""
+        if self.disabled:
+            return
+        seed = zlib.crc32(self.fingerprint.encode())
+        with self._failures(), self._database() as database, database:  # commits, or rolls back
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("INSERT OR IGNORE INTO encoders VALUES (NULL, ?)", [self.fingerprint])
+            rows = (
+                (self.fingerprint, key, _checksum(seed, key, vector), vector)
+                for key, vector in zip(keys, vectors, strict=True)
+            )
+            database.executemany(_WRITE, rows)
+
+    @contextlib.contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """The connection of this process; a forked one must not use its parent's."""
+        path = self._folder / _DATABASE
+        with self._lock:
+            if self._connection is None or self._process != os.getpid():
+                self._process, self._connection = os.getpid(), _connect(path)
+                weakref.finalize(self, _close, self._process, self._connection)
+            elif not path.exists():
+                raise FileNotFoundError(errno.ENOENT, "it was deleted")
+            yield self._connection
+
+    @contextlib.contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn the first failure of the cache into a warning, and ignore later ones."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            with self._lock:
+                is_first, self.disabled = not self.disabled, True
+            if is_first:
+                warnings.warn(
+                    f"the cache {self._folder} cannot be used "
+                    f"({getattr(error, 'strerror', None) or error}); texts are encoded without it. "
+                    f"If it is damaged, delete it with: ulr cache {self._folder} --clear",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """The vectors of one encoder in a cache.
+    """The vectors of one encoder in a cache."""
 
-    Attributes
-    ----------
-    encoder
-        Fingerprint of the encoder.
-    texts, dimensions
-        Number of usable vectors, and their dimensions.
-    megabytes
-        Size on disk.
-    damaged_megabytes
-        Part of it that is damaged or incomplete.
-    """
-
-    encoder: str
-    texts: int
+    encoder: str  # its fingerprint
+    texts: int  # number of usable vectors
     dimensions: int | None
     megabytes: float
-    damaged_megabytes: float
+    damaged_megabytes: float  # part of them
 
 
 def inspect_cache(folder: str | Path) -> list[CacheEntry]:
-    """List the encoders in a cache, with every checksum verified."""
-    entries = []
-    for path, fingerprint in _encoder_folders(Path(folder)):
-        n_bytes = n_valid_bytes = n_texts = 0
-        dimensions = None
-        for file in map(_VectorFile, sorted(path.glob(f"*{_KEYS}"))):
-            n_valid = file.count_valid(file.refresh())
-            n_texts += n_valid
-            n_valid_bytes += _HEADER.size + n_valid * (_ENTRY.itemsize + 4 * file.n_dims)
-            dimensions = dimensions or file.n_dims
-        for suffix in (_KEYS, _VECTORS):
-            n_bytes += sum(each.stat().st_size for each in path.glob(f"*{suffix}"))
-        damaged = max(0, n_bytes - n_valid_bytes)
-        entries.append(CacheEntry(fingerprint, n_texts, dimensions, n_bytes / 1e6, damaged / 1e6))
-    return entries
+    """List the encoders in a cache, with every checksum verified.
+
+    A database that cannot be read is one entry, with all of it damaged.
+    """
+    if not _files(folder):
+        return []
+    try:
+        with contextlib.closing(_connect(Path(folder) / _DATABASE)) as database:
+            encoders = database.execute("SELECT fingerprint FROM encoders ORDER BY fingerprint")
+            return [_inspect(database, *row) for row in encoders.fetchall()]
+    except sqlite3.Error as error:
+        megabytes = sum(each.stat().st_size for each in _files(folder)) / 1e6
+        return [CacheEntry(f"unreadable ({error})", 0, None, megabytes, megabytes)]
+
+
+def _inspect(database: sqlite3.Connection, fingerprint: str) -> CacheEntry:
+    seed = zlib.crc32(fingerprint.encode())
+    n_texts = n_bytes = n_damaged = 0
+    dimensions = None
+    for key, checksum, vector in database.execute(_SELECT, [fingerprint]):
+        n_bytes += len(vector)
+        if _is_valid(seed, key, checksum, vector):
+            n_texts, dimensions = n_texts + 1, len(vector) // 4
+        else:
+            n_damaged += len(vector)
+    return CacheEntry(fingerprint, n_texts, dimensions, n_bytes / 1e6, n_damaged / 1e6)
 
 
 def clear_cache(folder: str | Path) -> int:
     """Delete the vectors in a cache, and nothing else; returns the number of encoders."""
-    paths = [path for path, _ in _encoder_folders(Path(folder))]
-    for path in paths:
-        shutil.rmtree(path)
-    return len(paths)
+    n_encoders = len(inspect_cache(folder))
+    try:
+        if n_encoders:
+            with contextlib.closing(_connect(Path(folder) / _DATABASE)) as database:
+                database.executescript("DELETE FROM vectors; DELETE FROM encoders; VACUUM;")
+    except sqlite3.OperationalError as error:
+        raise EncoderError(f"the cache {folder} cannot be cleared: {error}.") from error
+    except sqlite3.DatabaseError:  # damaged
+        for file in _files(folder):
+            file.unlink()
+    return n_encoders
 
 
-def _encoder_folders(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Subfolders of a cache and the fingerprints of their encoders."""
-    if not folder.is_dir():
+def _files(folder: str | Path) -> list[Path]:
+    """The files of a cache, none if it was never used."""
+    if not Path(folder).is_dir():
         raise EncoderError(f"there is no cache {folder}.")
-    for about in sorted(folder.glob(f"*/{_ABOUT}")):
-        try:
-            fingerprint = str(json.loads(about.read_text(encoding="utf-8"))["fingerprint"])
-        except (ValueError, KeyError, TypeError):
-            continue
-        if about.parent.name == _folder_name(fingerprint):
-            yield about.parent, fingerprint
+    paths = [Path(folder) / name for name in _FILES]
+    return [path for path in paths if path.exists()]
 
 
-def _folder_name(fingerprint: str) -> str:
-    return hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection that waits for others, and survives a crash of the machine."""
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def _close(process: int, connection: sqlite3.Connection) -> None:
+    if process == os.getpid():
+        connection.close()
 
 
 def _key(text: str) -> bytes:
@@ -242,154 +284,34 @@ def _key(text: str) -> bytes:
     return hashlib.blake2b(encoded, digest_size=_KEY_BYTES).digest()
 
 
-def _checksum(key: bytes, vector: NDArray[np.float32]) -> int:
-    return zlib.crc32(vector.data, zlib.crc32(key))
+def _checksum(seed: int, key: bytes, vector: bytes) -> int:
+    return zlib.crc32(vector, zlib.crc32(key, seed))
 
 
-class _VectorFile:
-    """The vectors that one process has written."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.n_dims = path, 0
-        self._checksums = np.empty(0, dtype=np.uint32)
-        self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._vectors)
-
-    def refresh(self) -> list[bytes]:
-        """Keys that have been added since the last call; none if this is another kind of file."""
-        start = self.n_rows
-        try:
-            with self.path.open("rb") as file:
-                magic, version, n_dims = _HEADER.unpack(file.read(_HEADER.size))
-                if (magic, version) != (_MAGIC, _VERSION) or not 0 < n_dims < _MAX_DIMS:
-                    return []
-                file.seek(start * _ENTRY.itemsize, os.SEEK_CUR)
-                content = file.read()
-            path = self.path.with_suffix(_VECTORS)
-            n_rows = path.stat().st_size // (4 * n_dims)
-        except (OSError, struct.error):
-            return []
-        n_new = min(len(content) // _ENTRY.itemsize, n_rows - start)
-        if n_new <= 0:
-            return []
-        entries = np.frombuffer(content, dtype=_ENTRY, count=n_new)
-        self.n_dims = n_dims
-        self._checksums = np.append(self._checksums, entries["checksum"])
-        self._vectors = np.memmap(path, np.dtype("<f4"), "r", shape=(start + n_new, n_dims))
-        joined = entries["key"].tobytes()
-        return [joined[i : i + _KEY_BYTES] for i in range(0, len(joined), _KEY_BYTES)]
-
-    def count_valid(self, keys: list[bytes]) -> int:
-        """Number of vectors that match their checksums, given the keys of all rows."""
-        n_valid = 0
-        for start in range(0, len(keys), _BATCH_KEYS):
-            batch = keys[start : start + _BATCH_KEYS]
-            n_valid += len(self.read({key: start + i for i, key in enumerate(batch)}))
-        return n_valid
-
-    def read(self, rows: dict[bytes, int]) -> dict[bytes, NDArray[np.float32]]:
-        """Vectors that match their checksums, by key."""
-        vectors = np.asarray(self._vectors[list(rows.values())])
-        return {
-            key: vector
-            for (key, row), vector in zip(rows.items(), vectors, strict=True)
-            if _checksum(key, vector) == self._checksums[row]
-        }
+def _is_valid(seed: int, key: Any, checksum: Any, vector: Any) -> bool:
+    """Whether a row is as it was written; a changed byte can change the types of columns too."""
+    is_bytes = isinstance(key, bytes) and isinstance(vector, bytes)
+    return is_bytes and _checksum(seed, key, vector) == checksum
 
 
-class _Store:
-    """The vectors of one encoder. Only `claim` may be used by several threads at once."""
+@contextlib.contextmanager
+def _claimed(folder: Path, key: bytes) -> Iterator[None]:
+    """Keep other processes from encoding a batch, given its first text, during the block.
 
-    def __init__(self, cache: Path, fingerprint: str) -> None:
-        self._folder = cache / _folder_name(fingerprint)
-        self._fingerprint = fingerprint
-        self._name = secrets.token_hex(8)
-        self._files: list[_VectorFile] = []
-        self._index: dict[bytes, int] = {}  # file number and row, in one integer
-
-    def create(self) -> None:
-        """Create the folder, if it does not exist."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        about = self._folder / _ABOUT
-        if not about.exists():
-            # It is refused if another process creates the same file at the same time.
-            with contextlib.suppress(InputError), atomic_file(about) as file:
-                file.write(json.dumps({"fingerprint": self._fingerprint}).encode())
-
-    def refresh(self) -> None:
-        """Read what this and other processes have written since the last call."""
-        new = set(self._folder.glob(f"*{_KEYS}")).difference(file.path for file in self._files)
-        # A damaged vector is written again later, and the last one of a key is used.
-        self._files.extend(map(_VectorFile, sorted(new, key=lambda path: path.stat().st_mtime_ns)))
-        for number, file in enumerate(self._files):
-            first = (number << _ROW_BITS) + file.n_rows
-            self._index.update((key, first + i) for i, key in enumerate(file.refresh()))
-
-    def find(self, keys: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Vectors of the texts that are in the cache, by key."""
-        by_file: dict[int, dict[bytes, int]] = {}
-        for key in keys:
-            if (position := self._index.get(key)) is not None:
-                number, row = divmod(position, 1 << _ROW_BITS)
-                by_file.setdefault(number, {})[key] = row
-        vectors: dict[bytes, NDArray[np.float32]] = {}
-        for number, rows in by_file.items():
-            vectors |= self._files[number].read(rows)
-        return vectors
-
-    def append(self, keys: list[bytes], vectors: NDArray[np.float32]) -> None:
-        """Write vectors; if that fails, raise OSError and leave nothing of them behind."""
-        vectors = np.ascontiguousarray(vectors, dtype="<f4")
-        entries = np.empty(len(keys), dtype=_ENTRY)
-        entries["key"] = np.frombuffer(b"".join(keys), dtype=f"V{_KEY_BYTES}")
-        entries["checksum"] = list(map(_checksum, keys, vectors))
-        # A forked process has its parent's name, but another process id.
-        path = self._folder / f"{self._name}-{os.getpid()}{_KEYS}"
-        with (
-            path.with_suffix(_VECTORS).open("ab", buffering=0) as vector_file,
-            path.open("ab", buffering=0) as key_file,
-        ):
-            ends = vector_file.tell(), key_file.tell()
-            header = b"" if ends[1] else _HEADER.pack(_MAGIC, _VERSION, vectors.shape[1])
-            try:
-                _write(vector_file, vectors.tobytes())
-                _write(key_file, header + entries.tobytes())
-            except OSError:
-                vector_file.truncate(ends[0])
-                key_file.truncate(ends[1])
-                raise
-
-    @contextlib.contextmanager
-    def claim(self, key: bytes) -> Iterator[None]:
-        """Keep other processes from encoding a batch, given its first text, during the block.
-
-        The advisory lock is one byte of a lock file. Without support for locks, or after a minute
-        of waiting, the block runs without it.
-        """
-        with contextlib.ExitStack() as stack:
-            if fcntl is not None:
-                with contextlib.suppress(OSError):
-                    file = stack.enter_context((self._folder / _LOCK).open("ab"))
-                    deadline = time.monotonic() + _LOCK_SECONDS
-                    while not _lock_byte(file.fileno(), int.from_bytes(key[:7])):
-                        if time.monotonic() > deadline:
-                            break
-                        time.sleep(_POLL_SECONDS)
-            yield
-
-
-def _write(file: io.FileIO, content: bytes) -> None:
-    if file.write(content) != len(content):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _lock_byte(descriptor: int, byte: int) -> bool:
-    """Try to lock a byte of a file, until the file is closed; whether that succeeded."""
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
+    The advisory lock is one byte of a lock file. Without support for locks, or after a minute of
+    waiting, the block runs without it.
+    """
+    if fcntl is None:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            file = stack.enter_context((folder / _LOCK).open("ab"))
+            deadline = time.monotonic() + _LOCK_SECONDS
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int.from_bytes(key[:7]))
+                    break
+                except (BlockingIOError, PermissionError):
+                    time.sleep(_POLL_SECONDS)
+        yield  # the lock ends when the file is closed

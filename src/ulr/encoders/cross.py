@@ -1,7 +1,6 @@
 """The single encoder: a transformer reads a label and a text together and returns one score.
 
-It scores pairs instead of encoding texts; `LabelScores` turns the scores into vectors. The
-transformer runs on PyTorch or, from ONNX files, on onnxruntime.
+It scores pairs instead of encoding texts; `LabelScores` turns the scores into vectors.
 """
 
 from __future__ import annotations
@@ -9,33 +8,33 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import threading
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
 
-from ulr.encoders.batching import batches_by_length
-from ulr.encoders.counters import Counter
-from ulr.encoders.onnx_cross import OnnxPairModel, uses_onnx
-from ulr.encoders.pretrained import (
+from ulr.encoders.onnx_files import OnnxModel, find_model, max_positions, model_file
+from ulr.encoders.protocol import CopiedByReference, ModelEncoder, fingerprint
+from ulr.encoders.tokenization import CHARACTERS_PER_TOKEN, check_max_tokens, clean_texts
+from ulr.encoders.torch import (
     MAX_TOKENS,
-    SINGLE,
-    Pretrained,
-    absolute_name,
-    clean_texts,
-    find_model,
-    model_errors,
+    load_transformer,
+    model_fingerprint,
+    placement,
+    tokenizer_and_limit,
 )
-from ulr.encoders.protocol import CopiedByReference, fingerprint
+from ulr.encoders.weights import absolute_name, model_errors, read_json
 from ulr.errors import EncoderError
+from ulr.files import sha256
 
-_BATCH_PAIRS = 4096
+_MOST_PAIRS = 4096  # tokens of more pairs would take much memory
 _POSITIVE_NAMES = {"positive", "yes", "true", "relevant", "related", "match", "1"}
+
+Floats = NDArray[np.float32]
 
 
 @runtime_checkable
@@ -47,45 +46,7 @@ class PairScorer(Protocol):
         ...
 
 
-class PairModel(Protocol):
-    """A transformer with a classification head, on PyTorch or onnxruntime.
-
-    Attributes
-    ----------
-    name
-        Name of the model in messages.
-    tokenizer
-        The tokenizer, without padding and truncation.
-    truncation_side
-        The side on which the tokenizer truncates.
-    fingerprint
-        Hashes of its weights and its vocabulary.
-    batch_tokens
-        Most tokens of a batch.
-    outputs
-        Names of the outputs of the head, in lower case.
-    device
-        The device that it runs on.
-    """
-
-    name: str
-    tokenizer: Tokenizer
-    truncation_side: str
-    fingerprint: str
-    batch_tokens: int
-    outputs: tuple[str, ...]
-    device: str
-
-    def choose_max_tokens(self, requested: int) -> int:
-        """The requested number of tokens of a pair, if it is possible."""
-        ...
-
-    def logits(self, batches: list[list[Encoding]]) -> Iterable[NDArray[np.float32]]:
-        """Outputs of each batch, (n_pairs_in_batch, n_outputs)."""
-        ...
-
-
-class CrossEncoder(CopiedByReference):
+class CrossEncoder(ModelEncoder):
     """A single encoder: a transformer with a classification head scores pairs of label and text.
 
     The score depends on the outputs of the head. One output is the score itself. With two, it is
@@ -104,127 +65,90 @@ class CrossEncoder(CopiedByReference):
     max_tokens
         Tokens of a pair that are used, special ones included. Texts are cut to 1,000 characters
         per token before.
-    lowercase
-        Whether texts and labels are lower-cased.
-    device, precision, batch_tokens
-        As for `TransformerEncoder`. An ONNX model runs on the CPU in the precision of its file.
-
-    Attributes
-    ----------
-    truncated
-        Texts truncated so far.
+    device, batch_size
+        As for `TransformerEncoder`. An ONNX model runs on the CPU, in batches of its own.
     """
-
-    batch_texts = 32
-    languages: tuple[str, ...] | None = None
 
     def __init__(
         self,
         name_or_path: str | Path,
         *,
         max_tokens: int = MAX_TOKENS,
-        lowercase: bool = False,
         device: str | None = None,
-        precision: str | None = None,
-        batch_tokens: int | None = None,
+        batch_size: int | None = None,
     ) -> None:
-        placement: dict[str, Any] = {
-            "device": device,
-            "precision": precision,
-            "batch_tokens": batch_tokens,
-        }
-        self._model = _load_model(name_or_path, **placement)
-        self._head = _read_head(self._model)
-        self.max_tokens = self._model.choose_max_tokens(max_tokens)
-        self.lowercase = lowercase
-        self._pairs = copy.deepcopy(self._model.tokenizer)
-        self._pairs.enable_truncation(
-            self.max_tokens,
-            strategy="only_first" if self._head.text_first else "only_second",
-            direction=self._model.truncation_side,
+        self._model: TorchPairs | OnnxPairs
+        if not uses_onnx(name_or_path):
+            self._model = TorchPairs(name_or_path, max_tokens, device, batch_size)
+        elif device in (None, "cpu") and batch_size is None:
+            self._model = OnnxPairs(name_or_path, max_tokens)
+        else:
+            raise EncoderError(
+                f"{name_or_path} is an ONNX model, which runs on the CPU in batches of its own; got "
+                f"device={device!r}, batch_size={batch_size}."
+            )
+        self._positive, self._negative, self._text_first = _read_head(
+            self._model.outputs, str(name_or_path)
         )
-        self._truncated = Counter()
+        self._model.truncate("only_first" if self._text_first else "only_second")
+        self.max_tokens, self.device = max_tokens, self._model.device
+        self.batch_texts = 32 if self.device == "cpu" else 512
         with model_errors(f"{name_or_path} cannot be used to score pairs"):
-            list(self._model.logits([self._pairs.encode_batch_fast([("", ""), ("a", "")])]))
-        self.device = self._model.device
-        if self.device != "cpu":
-            self.batch_texts = 512
-        self.fingerprint = f"cross {self._model.fingerprint}, {self.max_tokens} tokens"
-        self.fingerprint += ", lower case" * lowercase
+            self._model.logits([("", ""), ("a", "")])
+        self.fingerprint = f"cross {self._model.fingerprint}, {max_tokens} tokens"
         name = absolute_name(name_or_path)
-        self.spec = f"cross:{name}" if max_tokens == MAX_TOKENS and not lowercase else None
+        self.spec = f"cross:{name}" if max_tokens == MAX_TOKENS else None
         self._again = partial(
-            type(self), name, max_tokens=max_tokens, lowercase=lowercase, **placement
+            type(self), name, max_tokens=max_tokens, device=device, batch_size=batch_size
         )
 
-    @property
-    def truncated(self) -> int:
-        """Texts truncated so far."""
-        return self._truncated.value
-
-    def score(self, texts: list[str], labels: list[str], /) -> NDArray[np.float32]:
+    def score(self, texts: list[str], labels: list[str], /) -> Floats:
         """Score of every text with every label, (n_texts, n_labels)."""
         if not texts or not labels:
             raise EncoderError(f"there are no {'labels' if texts else 'texts'} to score.")
-        labels = clean_texts(labels, self.lowercase, self.max_tokens)
-        texts = clean_texts(texts, self.lowercase, self.max_tokens, self._model.truncation_side)
-        self._refuse_long(labels)
-        n_pairs = len(texts) * len(labels)
-        scores = np.empty(n_pairs, dtype=np.float32)
-        truncated = np.zeros(len(texts), dtype=bool)
-        for start in range(0, n_pairs, _BATCH_PAIRS):
-            pairs = np.arange(start, min(start + _BATCH_PAIRS, n_pairs))
-            of_text, of_label = np.divmod(pairs, len(labels))
-            encoded = self._encoded([texts[i] for i in of_text], [labels[i] for i in of_label])
-            truncated[of_text[[bool(each.overflowing) for each in encoded]]] = True
-            lengths = [len(each.ids) for each in encoded]
-            batches = list(batches_by_length(lengths, self._model.batch_tokens))
-            outputs = self._model.logits([[encoded[i] for i in batch] for batch in batches])
-            for batch, logits in zip(batches, outputs, strict=True):
-                scores[pairs[batch]] = self._head.scores(logits)
-        self._truncated.add(int(truncated.sum()))
-        return scores.reshape(len(texts), len(labels))
+        is_cut = np.array([len(text) > CHARACTERS_PER_TOKEN * self.max_tokens for text in texts])
+        texts = clean_texts(texts, self.max_tokens, self._model.truncation_side)
+        labels = clean_texts(labels, self.max_tokens)
+        needed = self._check_labels(labels)
+        is_long = self._n_tokens(texts) + needed > self.max_tokens
+        self._count_truncated(int((is_cut | is_long).sum()))
+        scores = np.empty((len(texts), len(labels)), dtype=np.float32)
+        step = max(1, _MOST_PAIRS // len(labels))
+        for start in range(0, len(texts), step):
+            pairs = [(label, text) for text in texts[start : start + step] for label in labels]
+            if self._text_first:
+                pairs = [(text, label) for label, text in pairs]
+            logits = self._model.logits(pairs)
+            found = logits[:, self._positive]
+            if self._negative is not None:
+                found = found - logits[:, self._negative]
+            scores[start : start + step] = found.reshape(-1, len(labels))
+        return scores
 
-    def _encoded(self, texts: list[str], labels: list[str]) -> list[Encoding]:
-        """Tokens of each text with its label.
+    def _check_labels(self, labels: list[str]) -> int:
+        """Tokens of the longest label and of what joins a pair; they must leave some to the text."""
+        n_tokens = self._n_tokens(labels) + self._model.tokenizer.num_special_tokens_to_add(True)
+        longest = int(n_tokens.argmax())
+        if (needed := int(n_tokens[longest])) >= self.max_tokens:
+            label = labels[longest]
+            shown = label if len(label) <= 40 else f"{label[:39]}…"
+            raise EncoderError(
+                f"the label {shown!r} takes {needed} of the {self.max_tokens} tokens of a pair "
+                "and leaves none to the text; shorten it, or increase max_tokens."
+            )
+        return needed
 
-        Pairs are tokenized as pairs: for some tokenizers, their tokens cannot be put together from
-        those of each text and label.
-        """
-        first, second = (texts, labels) if self._head.text_first else (labels, texts)
-        return self._pairs.encode_batch_fast(list(zip(first, second, strict=True)))
-
-    def _refuse_long(self, labels: list[str]) -> None:
-        """Refuse labels that leave no tokens for the text."""
-        tokenizer = self._model.tokenizer
-        special = tokenizer.num_special_tokens_to_add(True)
-        encoded = tokenizer.encode_batch_fast(labels, add_special_tokens=False)
-        for label, tokens in zip(labels, encoded, strict=True):
-            if (needed := len(tokens.ids) + special) >= self.max_tokens:
-                shown = label if len(label) <= 40 else f"{label[:39]}…"
-                raise EncoderError(
-                    f"the label {shown!r} takes {needed} of the {self.max_tokens} tokens of a pair "
-                    "and leaves none to the text; shorten it, or increase max_tokens."
-                )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._again, (), {"spec": self.spec, "languages": self.languages}
+    def _n_tokens(self, texts: list[str]) -> NDArray[np.int64]:
+        encoded = self._model.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return np.array([len(each.ids) for each in encoded])
 
 
 class LabelScores(CopiedByReference):
     """An encoder whose vectors are scores or probabilities of labels, from a scorer of pairs.
 
-    Threads may share it if they may share the scorer.
-
-    Parameters
-    ----------
-    scorer
-        Scores texts with phrases.
-    phrases
-        The phrases of each label; the score of a label is the mean over its phrases.
-    probabilities
-        Whether vectors are the softmax of the scores of the labels. Else they are the scores minus
-        their mean, which are log ratios of the probabilities.
+    The score of a label is the mean over its phrases. Vectors are the softmax of the scores of the
+    labels, or else the scores minus their mean, which are log ratios of the probabilities. Threads
+    may share it if they may share the scorer.
     """
 
     def __init__(
@@ -235,33 +159,19 @@ class LabelScores(CopiedByReference):
                 "scoring needs at least one label, and at least one phrase for each; "
                 f"got {phrases!r}."
             )
-        self.scorer = scorer
-        self.phrases = phrases
-        self.probabilities = probabilities
-
-    @property
-    def n_dims(self) -> int:
-        """Number of labels."""
-        return len(self.phrases)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the scorer and of the phrases."""
-        phrases = hashlib.sha256(json.dumps(self.phrases).encode()).hexdigest()[:16]
-        form = "labels" if self.probabilities else "log ratios of labels"
-        return f"{fingerprint(self.scorer)}, {form} {phrases}"
-
-    @property
-    def batch_texts(self) -> int:
-        """Texts per call, as for the scorer."""
-        return int(getattr(self.scorer, "batch_texts", CrossEncoder.batch_texts))
+        self.scorer, self.phrases, self.probabilities = scorer, phrases, probabilities
+        self.n_dims = len(phrases)
+        self.batch_texts = int(getattr(scorer, "batch_texts", 32))
+        content = hashlib.sha256(json.dumps(phrases).encode()).hexdigest()[:16]
+        form = "labels" if probabilities else "log ratios of labels"
+        self.fingerprint = f"{fingerprint(scorer)}, {form} {content}"
 
     @property
     def truncated(self) -> int:
         """Texts truncated by the scorer so far."""
         return int(getattr(self.scorer, "truncated", 0))
 
-    def encode(self, texts: list[str], /) -> NDArray[np.float32]:
+    def encode(self, texts: list[str], /) -> Floats:
         """Probabilities of the labels or their log ratios, (n_texts, n_labels)."""
         unique = dict.fromkeys(phrase for each in self.phrases for phrase in each)
         columns = {phrase: column for column, phrase in enumerate(unique)}
@@ -283,73 +193,112 @@ class LabelScores(CopiedByReference):
         return (exponentials / exponentials.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-class _TorchPairModel:
-    """A classification head on PyTorch; see `PairModel`."""
+def uses_onnx(name_or_path: str | Path) -> bool:
+    """Whether a pair scorer is run by onnxruntime: it has no other weights, or PyTorch is missing.
 
-    def __init__(self, name_or_path: str | Path, **placement: Any) -> None:
-        folder = find_model(name_or_path)
-        self._model = Pretrained(folder, str(name_or_path), head=SINGLE, **placement)
-        self.name = self._model.name
-        self.tokenizer: Tokenizer = self._model.tokenizer
-        self.truncation_side: str = self._model.truncation_side
-        self.fingerprint = self._model.fingerprint
-        self.batch_tokens = self._model.batch_tokens
-        self.device = str(self._model.device)
+    It is a folder, an ONNX file, or the name of a model on the Hugging Face hub.
+    """
+    has_torch = all(
+        find_spec(package) is not None for package in ("torch", "sentence_transformers")
+    )
+    folder = Path(name_or_path).expanduser()
+    if not folder.is_dir():
+        return not has_torch or folder.suffix == ".onnx"
+    return model_file(folder) is not None and not (has_torch and any(folder.glob("*.safetensors")))
+
+
+class TorchPairs:
+    """A model of sentence-transformers, of which the outputs are taken without an activation."""
+
+    def __init__(
+        self, name_or_path: str | Path, max_tokens: int, device: str | None, batch_size: int | None
+    ) -> None:
+        self._model, folder = load_transformer("CrossEncoder", name_or_path, device)
+        self.device, self._batch_size = placement(self._model, batch_size)
+        self.tokenizer, limit = tokenizer_and_limit(self._model)
+        check_max_tokens(max_tokens, self.tokenizer, limit, str(name_or_path), pair=True)
+        self._model.max_seq_length = max_tokens
+        self.truncation_side: str = self._model.tokenizer.truncation_side
+        self.fingerprint = model_fingerprint(folder)
         names = self._model.config.id2label
-        n_outputs = int(self._model.config.num_labels)
-        self.outputs = tuple(str(names.get(i, "")).lower() for i in range(n_outputs))
+        self.outputs = tuple(str(names[i]).lower() for i in range(self._model.num_labels))
+        self._lock = threading.Lock()  # a tokenizer of transformers has state
 
-    def choose_max_tokens(self, requested: int) -> int:
-        return self._model.choose_max_tokens(requested, pair=True)
+    def truncate(self, strategy: str) -> None:
+        """Set which part of a pair is truncated."""
+        self._model[0].processing_kwargs = {"text": {"truncation": strategy}}
 
-    def logits(self, batches: list[list[Encoding]]) -> Iterator[NDArray[np.float32]]:
-        for batch in batches:
-            yield self._model.run(batch)[0].logits.float().cpu().numpy()
+    def logits(self, pairs: list[tuple[str, str]]) -> Floats:
+        """Outputs of the head, (n_pairs, n_outputs)."""
+        from torch.nn import Identity
+
+        with self._lock, model_errors(f"pairs cannot be scored on {self.device}"):
+            found = self._model.predict(
+                pairs,
+                batch_size=self._batch_size,
+                show_progress_bar=False,
+                activation_fn=Identity(),
+            )
+        return np.asarray(found, dtype=np.float32).reshape(len(pairs), -1)
 
 
-def _load_model(
-    name_or_path: str | Path, device: str | None, precision: str | None, batch_tokens: int | None
-) -> PairModel:
-    """The model, on the library that its files are for."""
-    if not uses_onnx(name_or_path):
-        return _TorchPairModel(
-            name_or_path, device=device, precision=precision, batch_tokens=batch_tokens
+class OnnxPairs:
+    """A classification head on onnxruntime, on the CPU. Threads may share it.
+
+    Names of the outputs are read from ``config.json``. An int8 model rounds by the largest value of
+    a batch, so that its outputs depend a little on the other pairs.
+    """
+
+    device = "cpu"
+
+    def __init__(self, name_or_path: str | Path, max_tokens: int) -> None:
+        name = str(name_or_path)
+        folder, model = find_model(name_or_path, ("config.json", "tokenizer_config.json"))
+        tokenizer = folder / "tokenizer.json"
+        self._model = OnnxModel(model, tokenizer)
+        self.tokenizer = self._model.tokenizer
+        self._truncating = copy.deepcopy(self.tokenizer)
+        with model_errors(f"{name} cannot be loaded"):
+            names = read_json(folder / "config.json").get("id2label", {})
+            side = read_json(folder / "tokenizer_config.json").get("truncation_side", "right")
+            limit = max_positions(folder)
+        self.truncation_side = str(side)
+        self.fingerprint = f"{sha256(model)[:16]} {sha256(tokenizer)[:16]}"
+        with model_errors(f"{name} cannot be used to score pairs"):
+            shape = self.logits([("", ""), ("a", "")]).shape
+        if len(shape) != 2:
+            raise EncoderError(
+                f"{name} is not a model that scores pairs: its first output has shape "
+                f"{shape} for two pairs, where (2, n_outputs) is expected."
+            )
+        numbers = range(shape[1])
+        self.outputs = tuple(str(names.get(str(i), f"label_{i}")).lower() for i in numbers)
+        self._max_tokens = check_max_tokens(max_tokens, self.tokenizer, limit, name, pair=True)
+
+    def truncate(self, strategy: str) -> None:
+        """Set which part of a pair is truncated."""
+        self._truncating.enable_truncation(
+            self._max_tokens, strategy=strategy, direction=self.truncation_side
         )
-    if device not in (None, "cpu") or precision is not None:
-        raise EncoderError(
-            f"{name_or_path} is an ONNX model, which runs on the CPU in the precision of its file; "
-            f"got device={device!r}, precision={precision!r}."
-        )
-    return OnnxPairModel(name_or_path, batch_tokens)
+
+    def logits(self, pairs: list[tuple[str, str]]) -> Floats:
+        """Outputs of the head, (n_pairs, n_outputs)."""
+        encoded = self._truncating.encode_batch_fast(pairs)
+        return self._model.run(encoded, self._model.outputs[0])
 
 
-@dataclass(frozen=True)
-class _Head:
-    """Outputs that make up the score, and whether the text comes before the label."""
-
-    positive: int
-    negative: int | None = None
-    text_first: bool = False
-
-    def scores(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scores of pairs, (n_pairs,), from the outputs of the model."""
-        scores = logits[:, self.positive]
-        return scores if self.negative is None else scores - logits[:, self.negative]
-
-
-def _read_head(model: PairModel) -> _Head:
-    """The kind of head, by the number and the names of its outputs."""
-    names = model.outputs
+def _read_head(names: tuple[str, ...], model: str) -> tuple[int, int | None, bool]:
+    """Outputs that raise and lower the score, and whether the text comes before the label."""
     entailment = next((i for i, name in enumerate(names) if name.startswith("entail")), None)
     if len(names) == 1:
-        return _Head(0)
+        return 0, None, False
     if len(names) == 2:
         named = next((i for i, name in enumerate(names) if name in _POSITIVE_NAMES), 1)
         positive = named if entailment is None else entailment
-        return _Head(positive, 1 - positive, text_first=entailment is not None)
+        return positive, 1 - positive, entailment is not None
     if len(names) == 3 and entailment is not None:
-        return _Head(entailment, text_first=True)
+        return entailment, None, True
     raise EncoderError(
-        f"{model.name} has {len(names)} outputs ({', '.join(names)}); a score needs one output, "
+        f"{model} has {len(names)} outputs ({', '.join(names)}); a score needs one output, "
         "two, or three with one named entailment."
     )

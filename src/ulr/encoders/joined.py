@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.encoders.batching import batch_texts
 from ulr.encoders.cache import CachedEncoder
 from ulr.encoders.protocol import (
     CopiedByReference,
     Encoder,
-    checked_vectors,
+    batch_texts,
+    check_vectors,
     fingerprint,
     label_encoder,
 )
 from ulr.errors import EncoderError
-from ulr.refinement.distances import unit_rows
+from ulr.vectors import unit_rows
 
 
 class JoinedEncoder(CopiedByReference):
-    """Encode texts with several encoders.
+    """Encode texts with at least two encoders.
 
-    The cosine of two joined vectors is the weighted mean of the encoders' cosines.
-
-    Parameters
-    ----------
-    encoders
-        At least two encoders.
-    weights
-        Weight of each encoder's cosine; equal by default.
+    The cosine of two joined vectors is the mean of the encoders' cosines with the given weights,
+    equal by default.
     """
 
     def __init__(self, encoders: list[Encoder], weights: list[float] | None = None) -> None:
@@ -87,19 +79,10 @@ class JoinedEncoder(CopiedByReference):
             return None
         return tuple(code for code in known[0] if all(code in each for each in known))
 
-    @property
-    def knows_word(self) -> Callable[[str], bool] | None:
-        """Whether any part knows a word as a whole; None if no part has a vocabulary."""
-        found = [getattr(each, "knows_word", None) for each in self._encoders]
-        vocabularies = [each for each in found if each is not None]
-        if not vocabularies:
-            return None
-        return lambda word: any(knows(word) for knows in vocabularies)
-
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims of all encoders), of length one or zero."""
-        parts: list[NDArray[Any]] = [
-            scale * unit_rows(checked_vectors(each, texts).astype(np.float64))
+        parts = [
+            scale * unit_rows(check_vectors(each, texts))
             for scale, each in zip(self._scales, self._encoders, strict=True)
         ]
         return np.concatenate(parts, axis=1).astype(np.float32)

@@ -1,140 +1,86 @@
-"""Sentence encoders on onnxruntime, without PyTorch: pooled hidden states of unit length."""
+"""Sentence encoders on onnxruntime, without PyTorch: pooled hidden states of unit length.
+
+Pooling, length and prompts are read from the files of sentence-transformers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import json
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 
-from ulr.cores import available_cores
-from ulr.encoders.batching import batches_by_length, padded_inputs
-from ulr.encoders.counters import Counter
-from ulr.encoders.downloads import is_downloaded, verified_folder
-from ulr.encoders.known_models import KNOWN_MODELS, KnownModel
-from ulr.encoders.onnx_files import find_model, max_positions, new_session, pad_token
-from ulr.encoders.pretrained import checked_max_tokens, clean_texts, model_errors
-from ulr.encoders.protocol import CopiedByReference
-from ulr.encoders.quantised import quantised
-from ulr.encoders.recipe import FILES, read_recipe, unsupported
-from ulr.encoders.tokenization import count_truncated, is_one_token, unknown_token
+from ulr.encoders.known_models import KNOWN_MODELS, model_files
+from ulr.encoders.onnx_files import Floats, OnnxModel, find_model, max_positions, quantised
+from ulr.encoders.protocol import LabelEncoder, ModelEncoder
+from ulr.encoders.tokenization import check_max_tokens, clean_texts, n_truncated
+from ulr.encoders.weights import absolute_name, model_errors, read_json
 from ulr.errors import EncoderError
 from ulr.files import sha256
 
-MAX_TOKENS = 256
-_BATCH_TOKENS = 512
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _POOLED, _HIDDEN = "sentence_embedding", "last_hidden_state"
-
-Floats = NDArray[np.float32]
-
-
-def _mean(states: Floats, mask: NDArray[np.int64]) -> Floats:
-    """Mean over the tokens that are not padding, up to a factor, (n_texts, n_dims)."""
-    return np.einsum("btd,bt->bd", states, mask.astype(np.float32))
-
-
-def _cls(states: Floats, mask: NDArray[np.int64]) -> Floats:
-    """State of the first token, (n_texts, n_dims)."""
-    return states[:, 0]
+_MAX_TOKENS = 256
+_POOLINGS = ("mean", "cls")
+_SETTINGS = (  # of sentence-transformers
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_*_config.json",
+    "*_Pooling/config.json",
+)
 
 
-_POOLINGS: dict[str, Callable[[Floats, NDArray[np.int64]], Floats]] = {"mean": _mean, "cls": _cls}
+@dataclass(frozen=True)
+class Recipe:
+    """How texts become vectors; the defaults are those of a folder that states nothing."""
+
+    pooling: str = "mean"
+    max_tokens: int = _MAX_TOKENS
+    lowercase: bool = False
+    prefix: str = ""  # before a document
+    label_prefix: str = ""  # before the phrase of a label
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies what changes the vectors of documents, but for the length."""
+        prefix = f", prefix {self.prefix!r}" * bool(self.prefix)
+        return self.pooling + ", lower case" * self.lowercase + prefix
 
 
-class OnnxEncoder(CopiedByReference):
+class OnnxEncoder(ModelEncoder):
     """Encode a text as the pooled last hidden states of its tokens, of unit length.
 
-    Threads may share it.
-
-    Parameters
-    ----------
-    model
-        ONNX file with inputs ``input_ids``, ``attention_mask`` and optionally ``token_type_ids``.
-        Its output is ``sentence_embedding``, which is used as it is, or ``last_hidden_state``, or
-        else the first one.
-    tokenizer
-        JSON file of the tokenizer.
-    pooling
-        ``"mean"`` over the tokens, special ones included, or ``"cls"``, the first token.
-    max_tokens
-        Tokens of a text that are used, special ones and the prefix included. Longer texts are
-        truncated and counted in `truncated`; they are cut to 1,000 characters per token before.
-    prefix, label_prefix
-        What the model expects before a document, and before the phrase of a label.
-    lowercase
-        Whether texts are lower-cased.
-    fingerprint
-        Identifies the model, the tokenizer and the pooling.
-    threads
-        Number of threads; None for all cores.
-
-    Attributes
-    ----------
-    n_dims
-        Dimensions of the vectors.
-    truncated
-        Texts truncated so far.
-    languages
-        Codes of the languages that the model was made for; None if that is unknown.
-    label_encoder
-        Encodes the phrases of labels; None if they have no prefix of their own.
+    The output ``sentence_embedding`` of a model is used as it is; otherwise the pooled
+    ``last_hidden_state``, or else the first output. Texts with more tokens than the recipe says,
+    special ones and the prefix included, are truncated and counted in `truncated`; they are cut to
+    1,000 characters per token before. Threads may share it. Use `from_folder` or `known` to make
+    one.
     """
 
     batch_texts = 256
-    spec: str | None = None
-    languages: tuple[str, ...] | None = None
 
     def __init__(
-        self,
-        model: Path,
-        tokenizer: Path,
-        *,
-        pooling: str = "mean",
-        max_tokens: int = MAX_TOKENS,
-        prefix: str = "",
-        label_prefix: str = "",
-        lowercase: bool = False,
-        fingerprint: str = "onnx",
-        threads: int | None = None,
+        self, model: Path, tokenizer: Path, recipe: Recipe, fingerprint: str = "onnx"
     ) -> None:
-        if pooling not in _POOLINGS:
-            raise EncoderError(f"pooling must be one of {', '.join(_POOLINGS)}; got {pooling!r}.")
-        if max_tokens < 3:
-            raise EncoderError(f"max_tokens must be at least 3; got {max_tokens}.")
-        settings: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "prefix": prefix}
-        settings |= {"label_prefix": label_prefix, "lowercase": lowercase}
-        settings |= {"fingerprint": fingerprint, "threads": threads}
-        self._again: Callable[[], OnnxEncoder] = partial(OnnxEncoder, model, tokenizer, **settings)
-        with model_errors(f"{model.parent} cannot be loaded"):
-            self._session = new_session(model)
-            self._tokenizer = Tokenizer.from_file(str(tokenizer))
-        self._inputs = [each.name for each in self._session.get_inputs()]
-        if others := sorted(set(self._inputs) - set(_INPUTS)):
-            raise EncoderError(
-                f"{model} needs the inputs {', '.join(others)}; only {', '.join(_INPUTS)} are "
-                "supported."
-            )
-        outputs = [each.name for each in self._session.get_outputs()]
+        if recipe.max_tokens < 3:
+            raise EncoderError(f"max_tokens must be at least 3; got {recipe.max_tokens}.")
+        self._model, self._recipe = OnnxModel(model, tokenizer), recipe
+        outputs = self._model.outputs
         self._output = next((each for each in (_POOLED, _HIDDEN) if each in outputs), outputs[0])
-        self._pad = pad_token(self._tokenizer)
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(max_tokens)
-        self._unknown_token = unknown_token(self._tokenizer)
-        self._pool = _POOLINGS[pooling]
-        self._prefix, self._lowercase = prefix, lowercase
-        self._threads = threads or available_cores()
-        self.max_tokens = max_tokens
-        self._truncated = Counter()
+        self._model.tokenizer.enable_truncation(recipe.max_tokens)
+        self.max_tokens = recipe.max_tokens
         with model_errors(f"{model} cannot be used as an encoder of texts"):
-            self.n_dims = self._vectors(self._tokenizer.encode_batch(["", "a"])).shape[1]
-        self.fingerprint = f"{fingerprint}, {max_tokens} tokens"
-        self.label_encoder = None if label_prefix == prefix else _LabelEncoder(self, label_prefix)
+            self.n_dims = self._encode_with("", ["", "a"]).shape[1]
+        self.fingerprint = f"{fingerprint}, {recipe.max_tokens} tokens"
+        self._again = partial(OnnxEncoder, model, tokenizer, recipe, fingerprint)
+        self.label_encoder = None
+        if (prefix := recipe.label_prefix) != recipe.prefix:
+            encode = partial(self._encode_with, prefix)
+            self.label_encoder = LabelEncoder(self, encode, f"prefix {prefix!r}")
 
     @classmethod
     def from_folder(cls, name_or_path: str, max_tokens: int | None = None) -> OnnxEncoder:
@@ -149,139 +95,130 @@ class OnnxEncoder(CopiedByReference):
             the prompts and the length are those of the files of sentence-transformers; without
             them, it is the mean and no prompt.
         max_tokens
-            As for the class; None for the folder's own, but at most 256.
+            Tokens of a text that are used; None for the folder's own, but at most 256.
         """
-        folder, model = find_model(name_or_path, ("*config.json", *FILES))
-        with model_errors(f"{folder} cannot be read"):
-            recipe, limit = read_recipe(folder), max_positions(folder)
-        prefix = recipe.prompt("document", "passage", "corpus")
-        label_prefix = recipe.prompt("query")
-        if not recipe.include_prompt and (prefix or label_prefix):
-            raise unsupported(folder, "a pooling without the prompt")
+        folder, model = find_model(name_or_path, ("*config.json", *_SETTINGS))
         tokenizer = folder / "tokenizer.json"
-        if max_tokens is None:
-            max_tokens = min(recipe.max_tokens or MAX_TOKENS, limit or MAX_TOKENS, MAX_TOKENS)
-        else:
+        with model_errors(f"{folder} cannot be read"):
+            limit = max_positions(folder)
+            recipe = _read_recipe(folder, limit)
+        if max_tokens is not None:
             with model_errors(f"{folder} cannot be loaded"):
                 known = Tokenizer.from_file(str(tokenizer))
-            checked_max_tokens(max_tokens, known, limit, str(name_or_path), pair=False)
-        fingerprint = f"onnx {' '.join(_hashes(model, tokenizer))}, {recipe.pooling}"
-        fingerprint += ", lower case" * recipe.lowercase + f", prefix {prefix!r}" * bool(prefix)
-        encoder = cls(
-            model,
-            tokenizer,
-            pooling=recipe.pooling,
-            max_tokens=max_tokens,
-            prefix=prefix,
-            label_prefix=label_prefix,
-            lowercase=recipe.lowercase,
-            fingerprint=fingerprint,
-        )
-        given = Path(name_or_path).expanduser()
-        encoder.spec = f"onnx:{given.absolute() if given.exists() else name_or_path}"
+            check_max_tokens(max_tokens, known, limit, str(name_or_path), pair=False)
+            recipe = replace(recipe, max_tokens=max_tokens)
+        # The weights of large models are a file of their own.
+        files = (model, *sorted(model.parent.glob(f"{model.name}?data")), tokenizer)
+        hashes = " ".join(sha256(file)[:16] for file in files)
+        encoder = cls(model, tokenizer, recipe, f"onnx {hashes}, {recipe.fingerprint}")
+        encoder.spec = f"onnx:{absolute_name(name_or_path)}"
         return encoder
 
     @classmethod
     def known(cls, name: str, max_tokens: int | None = None, *, int8: bool = False) -> OnnxEncoder:
         """A model of `KNOWN_MODELS`, from installed packages or downloaded before.
 
-        Parameters
-        ----------
-        name
-            Its name, such as ``minilm``.
-        max_tokens
-            As for the class; None for the model's own.
-        int8
-            Whether its matrix products are quantised to 8 bits, which is faster and nearly as
-            accurate. The quantised model is written once to the user's cache folder. Rounding
-            depends on the other texts of a batch, so that vectors of the same text differ by up to
-            a few hundredths.
+        With `int8`, its matrix products are quantised to 8 bits, which is faster and nearly as
+        accurate. The quantised model is written once to the user's cache folder. Rounding depends
+        on the other texts of a batch, so that vectors of a text differ by up to a few hundredths.
         """
-        about = KNOWN_MODELS[name]
-        model, tokenizer = _known_files(name, about)
-        own_name, digest = (f"{name}-int8" if int8 else name), sha256(model)[:16]
+        about, files = KNOWN_MODELS[name], model_files(name)
+        model, own_name = files["model.onnx"], f"{name}-int8" if int8 else name
         encoder = cls(
             quantised(model, own_name) if int8 else model,
-            tokenizer,
-            pooling=about.pooling,
-            max_tokens=max_tokens or about.max_tokens,
-            prefix=about.prefix,
-            label_prefix=about.label_prefix,
-            fingerprint=f"{name}{' int8' * int8} {digest}",
+            files["tokenizer.json"],
+            Recipe(
+                pooling=about.pooling,
+                max_tokens=max_tokens or about.max_tokens,
+                prefix=about.prefix,
+                label_prefix=about.label_prefix,
+            ),
+            f"{name}{' int8' * int8} {sha256(model)[:16]}",
         )
         encoder.spec, encoder.languages = own_name, about.languages
         encoder._again = partial(cls.known, name, max_tokens, int8=int8)
         return encoder
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._again, (), {"spec": self.spec, "languages": self.languages}
-
-    @property
-    def truncated(self) -> int:
-        """Texts truncated so far."""
-        return self._truncated.value
-
-    def knows_word(self, word: str) -> bool:
-        """Whether a word is one token."""
-        return is_one_token(self._tokenizer, word, self._unknown_token)
-
     def encode(self, texts: list[str], /) -> Floats:
         """Vectors of the texts, (n_texts, n_dims), in their order."""
-        return self.encode_with(self._prefix, texts)
+        return self._encode_with(self._recipe.prefix, texts)
 
-    def encode_with(self, prefix: str, texts: list[str]) -> Floats:
-        """Vectors of the texts, (n_texts, n_dims), with a prefix before each."""
+    def _encode_with(self, prefix: str, texts: list[str]) -> Floats:
         if not texts:
             raise EncoderError("there are no texts to encode.")
-        cleaned = clean_texts(texts, self._lowercase, self.max_tokens)
-        encoded = self._tokenizer.encode_batch([prefix + text for text in cleaned])
-        self._truncated.add(count_truncated(texts, encoded, self.max_tokens))
-        lengths = [len(each.ids) for each in encoded]
-        batches = list(batches_by_length(lengths, _BATCH_TOKENS))[::-1]  # the longest first
+        cleaned = clean_texts(texts, self.max_tokens)
+        if self._recipe.lowercase:
+            cleaned = [text.lower() for text in cleaned]
+        encoded = self._model.tokenizer.encode_batch([prefix + text for text in cleaned])
+        self._count_truncated(n_truncated(texts, encoded, self.max_tokens))
+        return self._model.run(encoded, self._output, self._pool)
 
-        def encode_batch(batch: NDArray[np.intp]) -> Floats:
-            return self._vectors([encoded[index] for index in batch])
-
-        vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
-        with ThreadPoolExecutor(min(self._threads, len(batches))) as pool:
-            for batch, found in zip(batches, pool.map(encode_batch, batches), strict=True):
-                vectors[batch] = found
+    def _pool(self, states: Floats, mask: NDArray[np.int64]) -> Floats:
+        """Vectors of unit length, (n_texts, n_dims), from hidden states or vectors."""
+        if states.ndim == 3 and self._recipe.pooling == "cls":
+            states = states[:, 0]
+        elif states.ndim == 3:  # the sum, which has the direction of the mean
+            states = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
+        lengths = np.linalg.norm(states, axis=1, keepdims=True)
+        vectors: Floats = states / np.maximum(lengths, np.finfo(np.float32).tiny)
         return vectors
 
-    def _vectors(self, batch: list[Encoding]) -> Floats:
-        """Vectors of tokenized texts, of unit length, (n_texts, n_dims)."""
-        inputs = padded_inputs(batch, self._pad)
-        (found,) = self._session.run([self._output], {name: inputs[name] for name in self._inputs})
-        states = np.asarray(found, dtype=np.float32)
-        vectors = states if states.ndim == 2 else self._pool(states, inputs["attention_mask"])
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+
+def _read_recipe(folder: Path, limit: int | None) -> Recipe:
+    """The settings of a sentence-transformers folder; the defaults for other folders.
+
+    `limit` is the most tokens that the model has positions for, None for any number.
+    """
+    most = min(limit or _MAX_TOKENS, _MAX_TOKENS)
+    if not (folder / "modules.json").is_file():
+        return Recipe(max_tokens=most)
+    try:
+        modules = read_json(folder / "modules.json")
+        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+        if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
+            raise _unsupported(folder, f"the modules {', '.join(kinds)}")
+        transformer, pooling = (folder / module["path"] for module in modules[:2])
+        settings = read_json(next(iter(sorted(transformer.glob("sentence_*_config.json"))), None))
+        pooling_config = read_json(pooling / "config.json")
+        own = read_json(folder / "config_sentence_transformers.json")
+        if own.get("truncate_dim") is not None:
+            raise _unsupported(folder, "a truncate_dim")
+        prompts, default = own.get("prompts") or {}, own.get("default_prompt_name")
+        documents = ("document", "passage", "corpus", default)
+        prefix = next((str(prompts[name]) for name in documents if name in prompts), "")
+        label_prefix = str(prompts.get("query", prompts.get(default, "")))
+        if not pooling_config.get("include_prompt", True) and (prefix or label_prefix):
+            raise _unsupported(folder, "a pooling without the prompt")
+        return Recipe(
+            pooling=_pooling(folder, pooling_config),
+            max_tokens=min(settings.get("max_seq_length") or most, most),
+            lowercase=bool(settings.get("do_lower_case", False)),
+            prefix=prefix,
+            label_prefix=label_prefix,
+        )
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeError) as error:
+        raise EncoderError(
+            f"{folder} is not a complete model of sentence-transformers: {error!r}."
+        ) from error
 
 
-class _LabelEncoder(CopiedByReference):
-    """Encodes the phrases of labels with a prefix of their own."""
-
-    def __init__(self, encoder: OnnxEncoder, prefix: str) -> None:
-        self._encoder, self._prefix = encoder, prefix
-        self.fingerprint = f"{encoder.fingerprint}, label prefix {prefix!r}"
-        self.batch_texts = encoder.batch_texts
-
-    def encode(self, texts: list[str], /) -> Floats:
-        """Vectors of the phrases, (n_texts, n_dims), in their order."""
-        return self._encoder.encode_with(self._prefix, texts)
+def _unsupported(folder: Path, found: str) -> EncoderError:
+    """The error for settings that would need another kind of encoder."""
+    return EncoderError(
+        f"{folder} has {found}, where only Transformer, Pooling (mean or cls) and Normalize are "
+        f"supported; give SentenceTransformer({str(folder)!r}) itself as the encoder."
+    )
 
 
-def _known_files(name: str, about: KnownModel) -> tuple[Path, Path]:
-    """Model and tokenizer of a known model: installed, or else downloaded."""
-    installed = about.installed
-    if installed and (all(file.installed() for file in installed) or not is_downloaded(name)):
-        model, tokenizer = (file.locate() for file in installed)
-        return model, tokenizer
-    folder, model = find_model(verified_folder(name), ())
-    return model, folder / "tokenizer.json"
-
-
-def _hashes(model: Path, tokenizer: Path) -> list[str]:
-    """Short hashes of the files of a model; weights of large models are a file of their own."""
-    weights = sorted(model.parent.glob(f"{model.name}?data"))
-    return [sha256(file)[:16] for file in (model, *weights, tokenizer)]
+def _pooling(folder: Path, config: dict[str, Any]) -> str:
+    """The pooling of a sentence-transformers folder, stated by name or, formerly, by flags."""
+    flags = [
+        key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+        for key, value in config.items()
+        if key.startswith("pooling_mode_") and value
+    ]
+    stated = config.get("pooling_mode", flags or "mean")
+    modes = [stated] if isinstance(stated, str) else list(stated)
+    if len(modes) != 1 or modes[0] not in _POOLINGS:
+        raise _unsupported(folder, f"the pooling {' + '.join(modes)}")
+    return str(modes[0])

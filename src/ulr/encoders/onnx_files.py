@@ -1,33 +1,117 @@
-"""Files of ONNX models: which one of a folder is used, its session and its settings."""
+"""ONNX models: which file of a folder is used, sessions of onnxruntime, and quantisation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from tokenizers import Tokenizer
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
 
-from ulr.encoders.pretrained import read_json
-from ulr.encoders.weights import find_folder, install_command
-from ulr.errors import EncoderError
+from ulr.encoders.weights import find_folder, model_errors, read_json
+from ulr.errors import EncoderError, require
+from ulr.files import atomic_folder, sha256, user_cache
+from ulr.threads import available_cores
+
+Floats = NDArray[np.float32]
 
 # In order of preference. A folder with several has float32 weights in the first, and the others
 # are the same model in fewer bits.
 _PRECISIONS = ("model", "model_fp16", "model_quantized", "model_int8")
 MODEL_FILES = tuple(f"{folder}{name}.onnx" for name in _PRECISIONS for folder in ("onnx/", ""))
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_PROVIDERS = ["CPUExecutionProvider"]
+_BATCH_TOKENS = 512  # of a batch, padding included, unless it is a single text
 _UNLIMITED = 1_000_000  # tokenizers state a huge number if they have no limit
+
+
+class OnnxModel:
+    """A model on onnxruntime, and its tokenizer, which neither pads nor truncates.
+
+    Threads may share it.
+    """
+
+    def __init__(self, model: Path, tokenizer: Path) -> None:
+        onnxruntime = require("onnxruntime", "onnx", EncoderError)
+        options = onnxruntime.SessionOptions()
+        # One thread per batch is faster than batches that are split among threads.
+        options.intra_op_num_threads = 1
+        with model_errors(f"{model.parent} cannot be loaded"):
+            self._session = onnxruntime.InferenceSession(str(model), options, _PROVIDERS)
+            self.tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._inputs = [each.name for each in self._session.get_inputs()]
+        if others := sorted(set(self._inputs) - set(_INPUTS)):
+            raise EncoderError(
+                f"{model} needs the inputs {', '.join(others)}; only {', '.join(_INPUTS)} are "
+                "supported."
+            )
+        self.outputs = [each.name for each in self._session.get_outputs()]
+        if self.tokenizer.padding is not None:
+            self._pad = int(self.tokenizer.padding["pad_id"])
+        else:
+            ids = (self.tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>"))
+            self._pad = next((each for each in ids if each is not None), 0)
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+
+    def run(
+        self,
+        encoded: Sequence[Encoding],
+        output: str,
+        pool: Callable[[Floats, NDArray[np.int64]], Floats] = lambda states, mask: states,
+    ) -> Floats:
+        """An output for tokenized texts, one row each; batches of similar length on all cores.
+
+        `pool` gets the output of a batch and the mask of the tokens that are not padding.
+        """
+
+        def run_batch(batch: NDArray[np.intp]) -> Floats:
+            inputs = _padded([encoded[index] for index in batch], self._pad)
+            (found,) = self._session.run([output], {name: inputs[name] for name in self._inputs})
+            return pool(np.asarray(found, dtype=np.float32), inputs["attention_mask"])
+
+        batches = _batches([len(each.ids) for each in encoded])[::-1]  # the longest first
+        with ThreadPoolExecutor(min(available_cores(), len(batches))) as threads:
+            found = list(threads.map(run_batch, batches))
+        rows = np.empty((len(encoded), *found[0].shape[1:]), dtype=np.float32)
+        for batch, each in zip(batches, found, strict=True):
+            rows[batch] = each
+        return rows
+
+
+def _batches(lengths: list[int]) -> list[NDArray[np.intp]]:
+    """Indices of texts of similar length, shortest first, so that few tokens are padding."""
+    order = np.argsort(lengths, kind="stable")
+    batches, start = list[NDArray[np.intp]](), 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and lengths[order[end]] * (end + 1 - start) <= _BATCH_TOKENS:
+            end += 1
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
+def _padded(batch: list[Encoding], pad: int) -> dict[str, NDArray[np.int64]]:
+    """Inputs of a transformer for tokenized texts, padded to the longest, (n_texts, n_tokens)."""
+    shape = len(batch), max(len(each.ids) for each in batch)
+    ids = np.full(shape, pad, dtype=np.int64)
+    mask, types = np.zeros_like(ids), np.zeros_like(ids)
+    for row, each in enumerate(batch):
+        end = len(each.ids)
+        ids[row, :end], mask[row, :end], types[row, :end] = each.ids, 1, each.type_ids
+    return dict(zip(_INPUTS, (ids, mask, types), strict=True))
 
 
 def find_model(name_or_path: str | Path, settings: tuple[str, ...]) -> tuple[Path, Path]:
     """The folder of a model, and the ONNX file in it that is used.
 
-    Parameters
-    ----------
-    name_or_path
-        A folder, an ONNX file in it or in its subfolder ``onnx``, or the name of a model on the
-        Hugging Face hub, of which the first file of `MODEL_FILES` is downloaded.
-    settings
-        Further files and patterns to download, if they exist.
+    `name_or_path` is a folder, an ONNX file in it or in its subfolder ``onnx``, or the name of a
+    model on the Hugging Face hub, of which the first file of `MODEL_FILES` is downloaded, with the
+    files and patterns of `settings`, if they exist.
     """
     given = Path(name_or_path).expanduser()
     if given.suffix == ".onnx" and given.is_file():
@@ -51,20 +135,6 @@ def model_file(folder: Path) -> Path | None:
     return next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
 
 
-def new_session(model: Path) -> Any:
-    """A session of onnxruntime that uses one thread."""
-    try:
-        import onnxruntime
-    except ImportError:
-        raise EncoderError(
-            f"'onnxruntime' is not installed; install it with: {install_command('onnx')}."
-        ) from None
-    options = onnxruntime.SessionOptions()
-    # One thread per batch is faster than batches that are split among threads.
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-
-
 def max_positions(folder: Path) -> int | None:
     """Most tokens that a model and its tokenizer state; None if they state no limit."""
     stated = (
@@ -74,9 +144,33 @@ def max_positions(folder: Path) -> int | None:
     return min((int(each) for each in stated if each and 0 < each < _UNLIMITED), default=None)
 
 
-def pad_token(tokenizer: Tokenizer) -> int:
-    """Id of the token for padding: the stated one, or that of a usual name."""
-    if tokenizer.padding is not None:
-        return int(tokenizer.padding["pad_id"])
-    ids = (tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>"))
-    return next((each for each in ids if each is not None), 0)
+def quantised(model: Path, name: str) -> Path:
+    """The model with 8-bit matrix products, written once to the user's cache.
+
+    Its weights are float32 or only stored in 8 bits; `name` begins the name of the folder.
+    """
+    onnxruntime = require("onnxruntime", "onnx", EncoderError)
+    require("onnx", "minilm-int8", EncoderError)
+    cache = user_cache("onnx")
+    folder = cache / f"{name}-{sha256(model)[:16]}-onnxruntime-{onnxruntime.__version__}"
+    written, checksum = folder / "model.onnx", folder / "model.sha256"
+    if written.is_file() and checksum.is_file() and checksum.read_text() == sha256(written):
+        return written
+    quantization = import_module("onnxruntime.quantization")
+    cache.mkdir(parents=True, exist_ok=True)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    with atomic_folder(folder) as partial:
+        plain = partial / "plain.onnx"  # float32 weights, whatever they are stored in
+        options.optimized_model_filepath = str(plain)
+        onnxruntime.InferenceSession(str(model), options, _PROVIDERS)
+        quantization.quantize_dynamic(
+            plain,
+            partial / "model.onnx",
+            weight_type=quantization.QuantType.QInt8,
+            per_channel=True,
+            op_types_to_quantize=["MatMul"],
+        )
+        plain.unlink()
+        (partial / "model.sha256").write_text(sha256(partial / "model.onnx"))
+    return written

@@ -1,17 +1,23 @@
-"""The encoder protocol, and the checks on what an encoder returns."""
+"""The encoder protocol, encoding in batches, and the checks on what an encoder returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, Self, runtime_checkable
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol, Self, SupportsIndex, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.encoders.pieces import SplitTexts
 from ulr.errors import EncoderError
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.threads import available_cores
 
-OnTexts = Callable[[int], None]
-OnProgress = Callable[[int, int | None], None]  # amount done, and the total where it is known
+_BATCH_TEXTS = 2048
+_MOST_THREADS = 4  # reading and writing do not keep up with more
+_COUNTING = threading.Lock()
 
 
 @runtime_checkable
@@ -26,7 +32,6 @@ class Encoder(Protocol):
     - ``shared_by_threads`` (bool): whether several threads may call `encode` at the same time
     - ``truncated`` (int): texts that were truncated so far
     - ``languages`` (tuple of codes such as ``"en"``): languages that the encoder was made for
-    - ``knows_word`` (callable from str to bool): whether a word is in the vocabulary as a whole
     - ``label_encoder`` (an encoder): encodes the phrases of labels, where a model expects them in
       another form than documents
     """
@@ -46,7 +51,34 @@ class CopiedByReference:
         return self
 
 
-def checked_vectors(
+class ModelEncoder(CopiedByReference):
+    """Base of encoders that have weights: pickled as the call that makes them again, if set."""
+
+    spec: str | None = None
+    languages: tuple[str, ...] | None = None
+    truncated = 0
+    _again: partial[Any] | None = None
+
+    def _count_truncated(self, number: int) -> None:
+        with _COUNTING:  # without it, threads would lose some of their additions
+            self.truncated += number
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if self._again is None:
+            return super().__reduce_ex__(protocol)
+        return self._again, (), {"spec": self.spec, "languages": self.languages}
+
+
+class LabelEncoder(CopiedByReference):
+    """Encodes the phrases of labels with an encoder's model, but a prompt of their own."""
+
+    def __init__(self, encoder: Any, encode: Callable[[list[str]], Any], prompt: str) -> None:
+        self.encode = encode
+        self.fingerprint = f"{encoder.fingerprint}, label {prompt}"
+        self.batch_texts = encoder.batch_texts
+
+
+def check_vectors(
     encoder: Encoder, texts: list[str], n_dims: int | None = None
 ) -> NDArray[np.float32]:
     """Encode texts; refuse anything but float vectors, of `n_dims` dimensions if given."""
@@ -84,3 +116,63 @@ def fingerprint(encoder: object) -> str:
         return own
     kind = type(encoder)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def encode_texts(
+    encoder: Encoder, texts: Sequence[str], progress: Progress = NO_PROGRESS
+) -> NDArray[np.float32]:
+    """Encode a list of texts in batches, each distinct text once.
+
+    Parameters
+    ----------
+    encoder
+        The encoder.
+    texts
+        The texts. `SplitTexts` are given to an encoder that uses their pieces as they are.
+    progress
+        Advances by the number of texts after each batch.
+
+    Returns
+    -------
+    (n_texts, n_dims) vectors, in the order of the texts.
+    """
+    if not len(texts):
+        raise EncoderError("there are no texts to encode.")
+    if isinstance(texts, SplitTexts) and getattr(encoder, "uses_pieces", False):
+        return _encode_batches(encoder, texts, progress)
+    numbers: dict[str, int] = {}
+    rows = np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.intp)
+    vectors = _encode_batches(encoder, list(numbers), progress)
+    if len(vectors) == len(rows):
+        return vectors
+    progress.advance(len(rows) - len(vectors))
+    return vectors[rows]
+
+
+def _encode_batches(encoder: Encoder, texts: list[str], progress: Progress) -> NDArray[np.float32]:
+    size = batch_texts(encoder)
+    if len(texts) <= size:  # as they are: they may be `SplitTexts`
+        vectors = check_vectors(encoder, texts)
+        progress.advance(len(vectors))
+        return vectors
+    first = check_vectors(encoder, texts[:size])
+    progress.advance(size)
+    vectors = np.empty((len(texts), first.shape[1]), dtype=np.float32)
+    vectors[:size] = first
+    for start in range(size, len(texts), size):
+        batch = texts[start : start + size]
+        vectors[start : start + size] = check_vectors(encoder, batch, vectors.shape[1])
+        progress.advance(len(batch))
+    return vectors
+
+
+def batch_texts(encoder: object) -> int:
+    """Number of texts that an encoder is given per call."""
+    return int(getattr(encoder, "batch_texts", _BATCH_TEXTS))
+
+
+def batch_threads(encoder: object, n_jobs: int | None = None) -> int:
+    """Number of threads that give an encoder batches at the same time."""
+    if not getattr(encoder, "shared_by_threads", False):
+        return 1
+    return min(n_jobs or available_cores(), _MOST_THREADS)

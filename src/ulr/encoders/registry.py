@@ -11,15 +11,14 @@ from typing import TypeAlias
 
 from ulr.encoders import static, universal, words
 from ulr.encoders.cross import CrossEncoder, PairScorer
-from ulr.encoders.downloads import is_downloaded, verified_folder
-from ulr.encoders.esa import EsaEncoder
 from ulr.encoders.joined import JoinedEncoder
-from ulr.encoders.known_models import KNOWN_MODELS, KnownModel
+from ulr.encoders.known_models import KNOWN_MODELS, is_available, model_files
 from ulr.encoders.onnx import OnnxEncoder
-from ulr.encoders.protocol import Encoder, OnProgress
-from ulr.encoders.transformer import TransformerEncoder
-from ulr.encoders.weights import PackagedFile, install_command
-from ulr.errors import EncoderError
+from ulr.encoders.protocol import Encoder
+from ulr.encoders.torch import TransformerEncoder
+from ulr.encoders.weights import PackagedFile
+from ulr.errors import EncoderError, install_command
+from ulr.progress import NO_PROGRESS, Progress
 
 AnyEncoder: TypeAlias = Encoder | PairScorer
 
@@ -36,68 +35,40 @@ BEST = (
 
 @dataclass(frozen=True)
 class EncoderKind:
-    """A kind of encoder.
-
-    Attributes
-    ----------
-    about
-        A short description.
-    load
-        Loads the one from installed packages; None if there is none.
-    load_from
-        Loads one from the source after the name and a colon; None if there may be none.
-    source
-        What that source is, such as ``FILE``.
-    reports_progress
-        Whether `load_from` takes `on_progress`, because it may take a while the first time.
-    n_dims, megabytes, licence, languages
-        Of the packaged weights.
-    files, modules
-        Packaged files and modules that are needed.
-    extra
-        The extra of this package that installs them.
-    model
-        Name of the known model that it is; it may be downloaded.
-    """
+    """A kind of encoder: one that has this name, or is made from a source after it and a colon."""
 
     about: str
     load: Callable[[], AnyEncoder] | None = None
-    load_from: Callable[..., AnyEncoder] | None = None
-    source: str = ""
-    reports_progress: bool = False
+    load_from: Callable[[str, Progress], AnyEncoder] | None = None
+    source: str = ""  # what follows the colon, such as FILE
     n_dims: int | None = None
     megabytes: int | None = None
     licence: str | None = None
     languages: tuple[str, ...] = ()
     files: tuple[PackagedFile, ...] = ()
-    modules: tuple[str, ...] = ()
-    extra: str | None = None
-    model: str | None = None
+    modules: tuple[str, ...] = ()  # that are needed
+    extra: str | None = None  # that installs the files and modules
+    model: str | None = None  # its name as a known model, which may be downloaded
 
     @property
     def installed(self) -> bool:
         """Whether all modules are installed, and all files are installed or downloaded."""
-        if not all(find_spec(module) is not None for module in self.modules):
+        if any(find_spec(module) is None for module in self.modules):
             return False
-        if self.model is not None and is_downloaded(self.model):
-            return True
-        return all(file.installed() for file in self.files) and not self.needs_download
+        if self.model is not None:
+            return is_available(self.model)
+        return all(file.installed() for file in self.files)
 
     @property
     def install(self) -> str | None:
         """The command that makes it available; None if nothing is missing."""
-        if self.needs_download:
-            missing = any(find_spec(module) is None for module in self.modules)
-            first = f"{install_command('onnx')}, then " if missing else ""
-            return f"{first}ulr encoders download {self.model}"
         if self.extra is not None:
             return install_command(self.extra)
-        return self.files[0].install if self.files else None
-
-    @property
-    def needs_download(self) -> bool:
-        """Whether it is only available after a download."""
-        return self.model is not None and not self.files
+        if self.model is None:
+            return self.files[0].install if self.files else None
+        missing = any(find_spec(module) is None for module in self.modules)
+        first = f"{install_command('onnx')}, then " if missing else ""
+        return f"{first}ulr encoders download {self.model}"
 
     def specs(self, name: str) -> tuple[str, ...]:
         """The forms of its name, such as ``glove`` and ``glove:FILE``."""
@@ -105,44 +76,19 @@ class EncoderKind:
         return (*bare, f"{name}:{self.source}") if self.load_from else bare
 
 
-def _known_kind(name: str, model: KnownModel) -> EncoderKind:
-    """The entry of a known model."""
-    return EncoderKind(
-        model.about,
-        load=partial(_LOADERS[model.kind], name),
-        n_dims=model.n_dims,
-        megabytes=model.installed_megabytes or model.megabytes,
-        licence=model.licence,
-        languages=model.languages,
-        files=model.installed,
-        modules=() if model.kind == "model2vec" else ("onnxruntime",),
-        extra=model.installed[0].extra if model.installed else None,
-        model=name,
-    )
-
-
-def _load_model2vec(name: str) -> static.StaticEncoder:
-    """A downloaded model2vec model."""
+def _load_known(name: str) -> AnyEncoder:
+    """A known model, from installed packages or downloaded before."""
     model = KNOWN_MODELS[name]
-    folder = verified_folder(name)
-    encoder = static.StaticEncoder.from_folder(str(folder), model.max_tokens)
+    if model.kind == "onnx":
+        return OnnxEncoder.known(name)
+    folder = model_files(name)["tokenizer.json"].parent
+    encoder: static.StaticEncoder | CrossEncoder
+    if model.kind == "model2vec":
+        encoder = static.StaticEncoder.from_folder(str(folder), model.max_tokens)
+    else:
+        encoder = CrossEncoder(folder, max_tokens=model.max_tokens)
     encoder.spec, encoder.languages = name, model.languages
     return encoder
-
-
-def _load_cross(name: str) -> CrossEncoder:
-    """A downloaded scorer of pairs."""
-    model = KNOWN_MODELS[name]
-    encoder = CrossEncoder(verified_folder(name), max_tokens=model.max_tokens)
-    encoder.spec, encoder.languages = name, model.languages
-    return encoder
-
-
-_LOADERS: dict[str, Callable[[str], AnyEncoder]] = {
-    "onnx": OnnxEncoder.known,
-    "cross": _load_cross,
-    "model2vec": _load_model2vec,
-}
 
 
 def _load_best() -> AnyEncoder:
@@ -157,7 +103,7 @@ ENCODERS: dict[str, EncoderKind] = {
     "static": EncoderKind(
         "averaged token vectors, the default and the fastest; or a model2vec folder",
         load=static.StaticEncoder.embedded,
-        load_from=static.StaticEncoder.from_folder,
+        load_from=lambda source, progress: static.StaticEncoder.from_folder(source),
         source="FOLDER_OR_NAME",
         n_dims=256,
         megabytes=16,
@@ -165,7 +111,20 @@ ENCODERS: dict[str, EncoderKind] = {
         languages=("en",),
         files=static.FILES,
     ),
-    **{name: _known_kind(name, model) for name, model in KNOWN_MODELS.items()},
+    **{
+        name: EncoderKind(
+            model.about,
+            load=partial(_load_known, name),
+            n_dims=model.n_dims,
+            megabytes=model.installed_megabytes or model.megabytes,
+            licence=model.licence,
+            languages=model.languages,
+            modules=() if model.kind == "model2vec" else ("onnxruntime",),
+            extra=model.installed[0].extra if model.installed else None,
+            model=name,
+        )
+        for name, model in KNOWN_MODELS.items()
+    },
     "minilm-int8": EncoderKind(
         "minilm with 8-bit arithmetic: 1.5 times as fast, nearly as accurate",
         load=partial(OnnxEncoder.known, "minilm", int8=True),
@@ -173,21 +132,20 @@ ENCODERS: dict[str, EncoderKind] = {
         megabytes=23,
         licence="Apache-2.0",
         languages=("en",),
-        files=KNOWN_MODELS["minilm"].installed,
         modules=("onnxruntime", "onnx"),
         extra="minilm-int8",
         model="minilm",
     ),
     "onnx": EncoderKind(
         "any sentence encoder as ONNX on onnxruntime, configured by its own files",
-        load_from=OnnxEncoder.from_folder,
+        load_from=lambda source, progress: OnnxEncoder.from_folder(source),
         source="FOLDER_OR_NAME",
         modules=("onnxruntime",),
         extra="onnx",
     ),
     "use-multilingual": EncoderKind(
         "Universal Sentence Encoder in NumPy: 15 languages, faster than minilm",
-        load=universal.UniversalEncoder.packaged,
+        load=universal.UniversalEncoder,
         n_dims=512,
         megabytes=33,
         licence="Apache-2.0",
@@ -198,9 +156,8 @@ ENCODERS: dict[str, EncoderKind] = {
     "glove": EncoderKind(
         "averaged word vectors: GloVe 6B, or any GloVe, word2vec or fastText text file",
         load=words.WordEncoder.packaged,
-        load_from=words.WordEncoder.from_file,
+        load_from=lambda source, progress: words.WordEncoder.from_file(source, progress=progress),
         source="FILE",
-        reports_progress=True,
         n_dims=50,
         megabytes=80,
         licence="PDDL",
@@ -209,31 +166,25 @@ ENCODERS: dict[str, EncoderKind] = {
         extra="glove",
     ),
     "hf": EncoderKind(
-        "any Hugging Face encoder, with mean pooling",
-        load_from=TransformerEncoder,
+        "any sentence encoder of Hugging Face on PyTorch, configured by its own files",
+        load_from=lambda source, progress: TransformerEncoder(source),
         source="FOLDER_OR_NAME",
-        modules=("torch", "transformers"),
+        modules=("torch", "sentence_transformers"),
         extra="torch",
     ),
     "cross": EncoderKind(
         "a Hugging Face model that scores every label with every text, on PyTorch or as ONNX",
-        load_from=CrossEncoder,
+        load_from=lambda source, progress: CrossEncoder(source),
         source="FOLDER_OR_NAME",
     ),
     "best": EncoderKind(
         "the most accurate combination of what is available; see docs/encoders.md",
         load=_load_best,
     ),
-    "esa": EncoderKind(
-        "Explicit Semantic Analysis over your own corpus of titled articles",
-        load_from=EsaEncoder,
-        source="FILE",
-        reports_progress=True,
-    ),
 }
 
 
-def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) -> AnyEncoder:
+def load_encoder(spec: str | AnyEncoder, progress: Progress = NO_PROGRESS) -> AnyEncoder:
     """Load an encoder by its name.
 
     Parameters
@@ -242,9 +193,8 @@ def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) 
         A name from `ENCODERS`, optionally with a colon and a file, folder or model name; or several
         of them joined by plus signs, such as ``static+minilm`` or ``static+2*minilm``. An object
         with ``encode(list of str) -> array`` is returned as it is.
-    on_progress
-        Called while a file is prepared, which some kinds need the first time, with the amount done
-        and the total, or None if that is unknown.
+    progress
+        Receives the progress of preparing a file, which some kinds need the first time.
 
     Examples
     --------
@@ -254,7 +204,7 @@ def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) 
     """
     if isinstance(spec, str):
         parts = re.split(r"\+(?=(?:[\d.]+\*)?(?:" + "|".join(ENCODERS) + r")(?:[:+]|$))", spec)
-        return _load(spec, on_progress) if len(parts) == 1 else _join(parts, spec, on_progress)
+        return _load(spec, progress) if len(parts) == 1 else _join(parts, spec, progress)
     if isinstance(spec, type) or not isinstance(spec, Encoder | PairScorer):
         raise EncoderError(
             f"an encoder is a name or an object with encode(list of str) -> array; got {spec!r}."
@@ -262,7 +212,7 @@ def load_encoder(spec: str | AnyEncoder, on_progress: OnProgress | None = None) 
     return spec
 
 
-def _load(spec: str, on_progress: OnProgress | None) -> AnyEncoder:
+def _load(spec: str, progress: Progress) -> AnyEncoder:
     name, colon, source = spec.partition(":")
     kind = ENCODERS.get(name)
     if kind is None:
@@ -271,19 +221,18 @@ def _load(spec: str, on_progress: OnProgress | None) -> AnyEncoder:
     if not colon and kind.load is not None:
         return kind.load()
     if source and kind.load_from is not None:
-        options = {"on_progress": on_progress} if kind.reports_progress else {}
-        return kind.load_from(source, **options)
+        return kind.load_from(source, progress)
     raise EncoderError(f"encoder must be {' or '.join(kind.specs(name))}; got {spec!r}.")
 
 
-def _join(parts: list[str], spec: str, on_progress: OnProgress | None) -> JoinedEncoder:
+def _join(parts: list[str], spec: str, progress: Progress) -> JoinedEncoder:
     """Load encoders such as ``static`` or, with a weight, ``2*minilm``."""
     encoders, weights = [], []
     for part in parts:
         weight, star, name = part.rpartition("*") if part[:1].isdigit() else ("", "", part)
         if name == "best":
             raise EncoderError(f"best is a combination itself and cannot be joined; got {spec!r}.")
-        encoder = _load(name, on_progress)
+        encoder = _load(name, progress)
         if not isinstance(encoder, Encoder):
             raise EncoderError(f"{name} scores pairs and has no vectors to join; got {spec!r}.")
         encoders.append(encoder)

