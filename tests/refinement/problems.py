@@ -4,6 +4,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
+from ulr.refinement import score_all
+
 
 def topics(seed=0, n=400, n_labels=4, n_dims=16, spread=0.9, off=0.7, common=2.0, sizes=None):
     """Documents of some topics with much in common, anchors beside the topics, the true labels."""
@@ -76,3 +78,22 @@ def documents_of(kind, random, n, d):
 
 
 KINDS = ["gaussian", "clustered", "offset", "duplicated", "grid", "sparse", "scaled"]
+
+
+def score(documents, rule, **options):
+    """Labels and scores by one rule."""
+    [labels], scores = score_all(documents, [rule], **options)
+    return labels, scores
+
+
+class Recorder:
+    """A progress that keeps what it was told."""
+
+    def __init__(self):
+        self.stages, self.advanced = [], 0
+
+    def stage(self, name, total=None, unit="documents"):
+        self.stages.append((name, total, unit))
+
+    def advance(self, count=1):
+        self.advanced += count

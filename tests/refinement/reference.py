@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, rel_entr, softmax
 
 from ulr.refinement.constants import Constants
+from ulr.refinement.words import content_hashes
 
 EQUAL = 1e-12
 
@@ -239,11 +240,10 @@ def expected_means(sums, sizes, anchors):
     return middle + max(along / squares, 0.0) * directions
 
 
-def word_scores(counts, scores, known, prior_logs, guard, keep=0.0, folds=None, smoothing=0.3):
+def word_scores(counts, scores, known, prior_logs, guard, keep=0.0, smoothing=0.3):
     """Naive Bayes taught by the scores; every step on dense arrays."""
-    from ulr.refinement.words import content_hashes, folds_of
-
-    folds = folds_of(content_hashes(counts)) if folds is None else folds
+    hashes = content_hashes(counts)
+    folds = (hashes >> np.uint64(32)) % np.uint64(4)
     dense, k = counts.toarray().astype(float), scores.shape[1]
     n, frequency = len(dense), (dense > 0).sum(axis=0)
     used = (frequency >= 2) & (frequency <= max(2, n / 2))

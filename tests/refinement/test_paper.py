@@ -9,7 +9,7 @@ from problems import KINDS, documents_of, problem, topics
 from scipy.spatial.distance import cdist, jensenshannon
 from scipy.special import softmax
 
-from ulr.refinement import refine, refine_many, score
+from ulr.refinement import refine
 
 LINEAR = ["cosine", "l2", "dot"]
 
@@ -24,23 +24,21 @@ def tasks(draw):
     n, d = draw(st.integers(1, 400)), draw(st.integers(1, 40))
     n_labels = draw(st.integers(2, 40))
     documents = documents_of(draw(st.sampled_from(KINDS)), random, n, d)
-    dtype = draw(st.sampled_from([np.float32, np.float64, np.float16]))
-    with np.errstate(over="ignore"):
-        documents = np.clip(documents, -6e4, 6e4).astype(dtype)
+    documents = np.clip(documents, -6e4, 6e4)
     anchors = documents[random.integers(n, size=n_labels)].astype(float)
     anchors += 0.3 * random.normal(size=(n_labels, d))
-    if draw(st.booleans()):
-        anchors[1] = anchors[0]  # two labels that cannot be told apart
     return documents, anchors, random
 
 
-def assert_same(result, plain, documents, distance):
+def assert_same(result, plain, documents, anchors, distance):
     usable = documents.any(axis=1) if distance == "cosine" else np.ones(len(documents), bool)
-    np.testing.assert_array_equal(result.predictions[usable], plain.predictions[usable])
-    np.testing.assert_array_equal(result.unrefined[usable], plain.unrefined[usable])
     assert [done.changed for done in result.trace] == plain.changed
     scale = np.abs(plain.centroids).max() + 1e-30
     np.testing.assert_allclose(result.centroids, plain.centroids, atol=1e-7 * scale)
+    for labels, centroids in ((result.predictions, plain.centroids), (result.unrefined, anchors)):
+        found = reference.distances(documents[usable], centroids, distance)
+        own = found[np.arange(len(found)), labels[usable]]  # scores are single precision
+        assert (own <= found.min(axis=1) + 1e-6 * (1 + np.abs(found).max(axis=1))).all()
 
 
 @given(tasks(), st.sampled_from(LINEAR), st.integers(1, 12))
@@ -51,7 +49,7 @@ def test_every_pass_is_that_of_the_plain_loop(task, distance, max_iter):
         return
     options = {"distance": distance, "max_iter": max_iter, "keep": "last"}
     plain = reference.paper(documents, anchors, **options)
-    assert_same(ulr(documents, anchors, **options), plain, documents, distance)
+    assert_same(ulr(documents, anchors, **options), plain, documents, anchors, distance)
 
 
 @given(tasks(), st.sampled_from(LINEAR))
@@ -61,13 +59,13 @@ def test_known_documents_are_those_of_the_plain_loop(task, distance):
     known = np.where(random.random(len(documents)) < 0.2, random.integers(2), -1)
     if (known >= 0).all() or (distance == "cosine" and not documents[known < 0].any()):
         return
-    if (anchors[0] == anchors[1]).all():  # equal documents can make rounding decide between them
-        return
     options = {"distance": distance, "max_iter": 6, "keep": "last"}
     plain = reference.paper(documents, anchors, known=known, **options)
     result = ulr(documents, anchors, known=known, **options)
     np.testing.assert_array_equal(result.predictions[known >= 0], known[known >= 0])
     assert [done.changed for done in result.trace] == plain.changed
+    scale = np.abs(plain.centroids).max() + 1e-30
+    np.testing.assert_allclose(result.centroids, plain.centroids, atol=1e-7 * scale)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 60))
@@ -87,6 +85,7 @@ def test_bounds_skip_documents_in_late_passes(distance):
     documents, anchors, _ = topics(3, n=20_000, n_dims=32)
     result = ulr(documents, anchors, distance=distance)
     assert result.n_iter > 3
+    assert result.converged
     assert result.trace[-1].scored < len(documents) / 4
 
 
@@ -108,28 +107,6 @@ def test_jensen_shannon_is_scipys():
     np.testing.assert_allclose(-result.scores, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_one_update_is_the_mean_of_cluster_mean_and_anchor():
-    documents, anchors, _ = topics(7)
-    result = ulr(documents, anchors, distance="l2", max_iter=2, keep="last")
-    start = cdist(documents, anchors, "sqeuclidean").argmin(axis=1)
-    for label, anchor in enumerate(anchors):
-        mean = documents[start == label].astype(float).mean(axis=0)
-        np.testing.assert_allclose(result.centroids[label], (mean + anchor) / 2, rtol=1e-6)
-
-
-def test_known_documents_stay_and_weigh_a_quarter():
-    documents, anchors, _ = topics(8)
-    known = np.full(len(documents), -1)
-    known[[0, 1, 2]] = [3, 3, 0]
-    result = ulr(documents, anchors, distance="l2", known=known, max_iter=2, keep="last")
-    np.testing.assert_array_equal(result.predictions[:3], [3, 3, 0])
-    start = cdist(documents[3:], anchors, "sqeuclidean").argmin(axis=1)
-    means = [documents[3:][start == label].astype(float).mean(axis=0) for label in range(4)]
-    expected = means[3] / 4 + documents[:2].astype(float).mean(axis=0) / 4 + anchors[3] / 2
-    np.testing.assert_allclose(result.centroids[3], expected, rtol=1e-6)
-    np.testing.assert_allclose(result.centroids[1], (means[1] + anchors[1]) / 2, rtol=1e-6)
-
-
 def test_known_documents_are_not_in_the_objective():
     documents, anchors, _ = topics(8)
     known = np.full(len(documents), -1)
@@ -137,24 +114,6 @@ def test_known_documents_are_not_in_the_objective():
     result = refine(documents, anchors, distance="l2", known=known, method="none")
     expected = cdist(documents[1:].astype(float), anchors, "sqeuclidean").min(axis=1).mean()
     assert result.trace[0].objective == pytest.approx(expected, rel=1e-7)
-
-
-def test_extra_anchors_take_part_and_are_never_predicted():
-    documents, anchors, _ = topics(9, n_labels=6)
-    plain = ulr(documents, anchors[:3])
-    helped = ulr(documents, anchors[:3], extra_anchors=anchors[3:])
-    assert helped.predictions.max() < 3
-    assert helped.scores.shape == (len(documents), 3)
-    assert not np.allclose(plain.centroids, helped.centroids)
-    np.testing.assert_array_equal(plain.unrefined, helped.unrefined)
-
-
-def test_extra_documents_move_the_centroids_and_get_no_prediction():
-    documents, anchors, _ = topics(10)
-    result = ulr(documents[:50], anchors, extra_documents=documents[50:])
-    everything = ulr(documents, anchors)
-    np.testing.assert_array_equal(result.predictions, everything.predictions[:50])
-    np.testing.assert_allclose(result.centroids, everything.centroids)
 
 
 def test_random_start_finds_the_clusters_and_names_them_by_the_anchors():
@@ -188,29 +147,12 @@ def test_an_empty_cluster_takes_the_mean_or_keeps_its_centroid():
     np.testing.assert_allclose(previous, anchors[0])
 
 
-@pytest.mark.parametrize("distance", ["cosine", "l2"])
-def test_perfect_anchors_are_a_fixed_point(distance):
-    anchors = np.eye(3, 5, dtype=np.float32)
-    documents = np.repeat(anchors, [5, 2, 9], axis=0)
-    result = ulr(documents, anchors, distance=distance)
-    np.testing.assert_array_equal(result.predictions, np.repeat([0, 1, 2], [5, 2, 9]))
-    np.testing.assert_allclose(result.centroids, anchors)
-    assert (result.n_iter, result.converged, result.n_moved) == (2, True, 0)
-
-
 def test_lowest_objective_is_the_result_and_the_last_on_request():
     documents, anchors, _ = topics(15)
     lowest, last = (ulr(documents, anchors, distance="dot", keep=k) for k in ("lowest", "last"))
     objectives = [done.objective for done in lowest.trace]
     assert lowest.best_iteration == int(np.argmin(objectives))
     assert last.best_iteration == last.n_iter - 1
-
-
-def test_max_iter_is_respected_and_reported():
-    documents, anchors, _ = topics(16, n=2000, spread=2.0)
-    result = ulr(documents, anchors, max_iter=2)
-    assert result.n_iter == 2
-    assert not result.converged
 
 
 def test_method_none_is_the_nearest_anchor():
@@ -235,26 +177,8 @@ def test_other_number_types_are_read(dtype):
     np.testing.assert_array_equal(result.predictions, [0, 1, 0])
 
 
-@pytest.mark.parametrize("distance", [*LINEAR, "jensen-shannon"])
-def test_many_sets_give_what_each_gives_alone(distance):
-    documents, anchors = problem(distance, 4)
-    random = np.random.default_rng(1)
-    sets = (
-        [anchors + 0.2 * random.normal(size=anchors.shape) for _ in range(3)]
-        if (anchors is not None)
-        else [np.eye(documents.shape[1])] * 2
-    )
-    results = refine_many(documents, sets, method="ulr", distance=distance)
-    for result, own in zip(results, sets, strict=True):
-        alone = ulr(documents, own, distance=distance)
-        np.testing.assert_array_equal(result.predictions, alone.predictions)
-        np.testing.assert_array_equal(result.scores, alone.scores)
-
-
-@pytest.mark.parametrize("distance", [*LINEAR, "jensen-shannon"])
-def test_the_rule_scores_the_documents_again(distance):
-    documents, anchors = problem(distance, 14)
-    result = ulr(documents, anchors, distance=distance)
-    labels, scores = score(documents, result.rule)
-    np.testing.assert_array_equal(labels, result.predictions)
-    np.testing.assert_array_equal(scores, result.scores)
+def test_max_iter_is_respected_and_reported():
+    documents, anchors, _ = topics(16, n=2000, spread=2.0)
+    result = ulr(documents, anchors, max_iter=2)
+    assert result.n_iter == 2
+    assert not result.converged

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from problems import topics
+from problems import score, topics
 from scipy.sparse import csr_matrix
 
 from ulr.errors import ArrayError
-from ulr.refinement import refine, refine_many, score
+from ulr.refinement import refine, refine_many, rule_from_arrays
 
 GOOD = np.ones((5, 3), dtype=np.float32)
 TWO = np.eye(2, 3, dtype=np.float32)
@@ -65,6 +65,7 @@ def with_value(array, value):
         (r"known must be 5 integers.*got shape \(2,\)", GOOD, TWO, {"known": [0, 1]}),
         (r"known must be label indices from 0 to 1, .*; got 2 in row 4", GOOD, TWO,
          {"known": [-1, -1, 0, 1, 2]}),
+        (r"known must be label indices .*; got -3 in row 0", GOOD, TWO, {"known": [-3, 0, 0, 0, 0]}),
         (r"word_counts must be a sparse matrix with 5 rows", GOOD, TWO,
          {"word_counts": csr_matrix((4, 2))}),
         (r"word_counts must be a sparse matrix", GOOD, TWO, {"word_counts": np.ones((5, 2))}),
@@ -84,6 +85,26 @@ def test_many_sets_and_rules_validate_their_arrays():
     rule = refine(documents, anchors).rule
     with pytest.raises(ArrayError, match="documents must have n_dims=16"):
         score(GOOD, rule)
+    with pytest.raises(ArrayError, match="n_jobs must be an integer"):
+        score(documents, rule, n_jobs=0)
+
+
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        ("missing or disagree", {"offsets": np.zeros(3)}),
+        (r"view0\.centre has shape \(3,\)", {"view0.centre": np.zeros(3)}),
+        (r"view0\.weights must be a matrix of finite", {"view0.weights": np.full((4, 16), np.nan)}),
+        ("must be a matrix", {"distributions": np.zeros(4)}),
+    ],
+)
+def test_arrays_that_are_not_those_of_one_rule_are_refused(message, changes):
+    documents, anchors, _ = topics()
+    arrays = refine(documents, anchors).rule.arrays() | changes
+    with pytest.raises(ArrayError, match=message):
+        rule_from_arrays(arrays)
+    with pytest.raises(ArrayError, match="missing"):
+        rule_from_arrays({"offsets": np.zeros(3)})
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e20, 1e200])

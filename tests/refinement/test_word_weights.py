@@ -8,16 +8,15 @@ from scipy.special import softmax
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from ulr.errors import ArrayError
+from ulr.refinement import constants
 from ulr.refinement.words import (
-    Vocabulary,
     WordWeights,
     content_hashes,
     cross_fitted_scores,
     fit_words,
-    folds_of,
     naive_bayes,
     tf_idf,
-    word_probabilities,
+    used_words,
 )
 
 
@@ -28,25 +27,25 @@ def counts():
 
 def test_vocabulary_leaves_out_rare_and_very_common_words():
     table = csr_matrix(np.array([[1, 1, 0, 2], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 0]], float))
-    found = Vocabulary.of(table)
-    assert found.columns.tolist() == [2]
-    assert found.idf == pytest.approx([np.log(2)])
+    columns, idf = used_words(table)
+    assert columns.tolist() == [2]
+    assert idf == pytest.approx([np.log(2)])
 
 
 def test_tf_idf_is_scikit_learns_sublinear_one(counts):
-    vocabulary = Vocabulary.of(counts)
-    ours = tf_idf(counts, vocabulary.columns, vocabulary.idf).toarray()
+    columns, idf = used_words(counts)
+    ours = tf_idf(counts, columns, idf).toarray()
     theirs = TfidfTransformer(sublinear_tf=True, use_idf=False, norm=None)
-    expected = theirs.fit_transform(counts).toarray()[:, vocabulary.columns] * vocabulary.idf
+    expected = theirs.fit_transform(counts).toarray()[:, columns] * idf
     expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-9)
     np.testing.assert_allclose(ours, expected, atol=1e-6)
 
 
 def test_naive_bayes_is_zero_where_a_word_says_nothing():
     totals = np.array([[2.0, 2.0], [4.0, 4.0], [3.0, 3.0]])
-    np.testing.assert_allclose(naive_bayes(totals, word_probabilities(totals)), 0.0, atol=1e-6)
+    np.testing.assert_allclose(naive_bayes(totals, totals), 0.0, atol=1e-6)
     telling = np.array([[4.0, 0.0], [0.0, 4.0]])
-    table = naive_bayes(telling, word_probabilities(telling))
+    table = naive_bayes(telling, telling)
     assert table[0, 0] > 0 > table[0, 1]
 
 
@@ -55,21 +54,19 @@ def test_no_document_is_scored_by_what_it_taught():
     table = csr_matrix(np.eye(16, dtype=np.float32))
     labels = np.arange(16) // 8
     shares = np.eye(2, dtype=np.float32)[labels]
-    scores = cross_fitted_scores(table, shares, np.arange(16) % 4)
+    scores = cross_fitted_scores(table, shares, (np.arange(16, dtype=np.uint64) % 4) << 32)
     np.testing.assert_allclose(scores[:, 0], scores[:, 1], atol=1e-5)
-    taught = table @ naive_bayes(table.T @ shares, word_probabilities(table.T @ shares))
+    taught = table @ naive_bayes(table.T @ shares, table.T @ shares)
     assert (taught.argmax(axis=1) == labels).all()
 
 
-def test_equal_documents_share_a_fold_and_folds_are_of_similar_size():
+def test_hashes_depend_on_the_words_alone_and_fill_all_folds():
     table = word_counts(np.arange(2000) % 3, n_words=80)
-    folds = folds_of(content_hashes(table))
+    hashes = content_hashes(table)
     order = np.random.default_rng(0).permutation(2000)
-    np.testing.assert_array_equal(folds_of(content_hashes(table[order])), folds[order])
-    doubled = csr_matrix(np.vstack([table.toarray()[:5]] * 2))
-    twice = folds_of(content_hashes(doubled))
-    np.testing.assert_array_equal(twice[:5], twice[5:])
-    assert np.bincount(folds, minlength=4).min() > 350
+    np.testing.assert_array_equal(content_hashes(table[order]), hashes[order])
+    folds = (hashes >> np.uint64(32)) % np.uint64(4)
+    assert np.bincount(folds.astype(int), minlength=4).min() > 350
 
 
 def scores_of(truth, lead=2.0):
@@ -125,17 +122,15 @@ def test_words_keep_the_sizes_of_labels_as_far_as_asked():
     assert kept < half < free
 
 
-def test_only_the_most_informative_words_are_kept():
+def test_only_the_most_informative_words_are_kept(monkeypatch):
     truth = np.arange(300) % 3
     counts = word_counts(truth, n_words=100)
-    everything = Vocabulary.of(counts)
-    shares = np.eye(3, dtype=np.float32)[truth]
-    kept = everything.most_informative(counts, shares, most=10)
-    assert len(kept.columns) == 10
-    assert set(kept.columns) <= set(everything.columns)
+    monkeypatch.setattr(constants, "MOST_WORDS", 10)
+    kept = fit_words(counts, scores_of(truth), np.full(300, -1), np.zeros(3), 1.0).columns
+    assert len(kept) == 10
     means = np.stack([np.asarray(counts[truth == i].mean(axis=0)).ravel() for i in range(3)])
     spread = means.std(axis=0)
-    assert spread[kept.columns].mean() > 1.5 * spread[everything.columns].mean()
+    assert spread[kept].mean() > 1.5 * spread[used_words(counts)[0]].mean()
 
 
 def test_weights_are_as_when_saved_and_loaded():

@@ -1,10 +1,10 @@
-"""`refine` and `refine_many`: validate the inputs, run a method, score the documents."""
+"""`refine`, `refine_many` and `score_all`: validate the inputs, run a method, score the documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,42 +12,84 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ulr.errors import ArrayError
-from ulr.refinement import validation
-from ulr.refinement.blocks import (
-    EXCLUDED,
-    UNFITTED,
-    UNKNOWN,
-    Blocks,
-    VectorSource,
-    run_ahead,
-)
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.refinement.blocks import EXCLUDED, Blocks
 from ulr.refinement.diagnosis import diagnose
-from ulr.refinement.distances import DISTANCES, Distance
-from ulr.refinement.methods import METHODS, choose_method, method_options
-from ulr.refinement.products import Float, Labels, Single
-from ulr.refinement.result import OnPass, Problem, Refinement
-from ulr.refinement.rule import Rule
-
-_FEW_BLOCKS = 8
+from ulr.refinement.discriminant import DiscriminantOptions, fit_discriminant
+from ulr.refinement.distances import DISTANCES, Float, Labels, Single
+from ulr.refinement.paper import PaperOptions, fit_nearest, fit_paper
+from ulr.refinement.result import Fitted, Problem, Refinement, Rule
+from ulr.refinement.validation import (
+    check_anchors,
+    check_array,
+    check_choice,
+    check_documents,
+    check_known,
+    check_positive,
+    check_word_counts,
+)
+from ulr.threads import run_ahead, single_threaded_blas
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+_FEW_BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """Options of a method that has none."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to refine labels."""
+
+    fit: Callable[[Blocks, Problem, Any], Fitted]
+    distances: tuple[str, ...]  # names of those that it can use
+    options: type  # a dataclass with its options and their defaults
+    version: int  # increased whenever its results change; part of the key of resumable work
+    uses_words: bool = False  # whether it uses word counts
+
+
+METHODS: dict[str, Method] = {
+    "discriminant": Method(
+        fit_discriminant, ("cosine",), DiscriminantOptions, version=9, uses_words=True
+    ),
+    "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, version=2),
+    "none": Method(fit_nearest, tuple(DISTANCES), NoOptions, version=2),
+}
+_DEFAULT = "discriminant"
+
+
+def choose_method(method: str, distance: str) -> str:
+    """The method that ``auto`` stands for with a distance; refuses what does not go together."""
+    check_choice("distance", distance, DISTANCES)
+    check_choice("method", method, ["auto", *METHODS])
+    if method == "auto":
+        return _DEFAULT if distance in METHODS[_DEFAULT].distances else "ulr"
+    if distance not in METHODS[method].distances:
+        raise ArrayError(
+            f"method {method!r} works with {', '.join(METHODS[method].distances)}; got distance "
+            f"{distance!r}. Use method 'ulr', or leave the method out."
+        )
+    return method
+
 
 def refine(
-    documents: ArrayLike | VectorSource,
+    documents: ArrayLike,
     anchors: ArrayLike | int | None = None,
     *,
     method: str = "auto",
     distance: str = "cosine",
     known: ArrayLike | None = None,
-    extra_documents: ArrayLike | VectorSource | None = None,
+    extra_documents: ArrayLike | None = None,
     extra_anchors: ArrayLike | None = None,
     word_counts: csr_matrix | None = None,
     random_state: int = 0,
     max_iter: int = 100,
     n_jobs: int | None = None,
-    on_pass: OnPass | None = None,
+    progress: Progress = NO_PROGRESS,
     **options: Any,
 ) -> Refinement:
     """Classify documents by their nearest label, then refine the labels on the documents.
@@ -56,8 +98,8 @@ def refine(
     ----------
     documents
         (n_documents, n_dims) vectors; probabilities of the labels with ``jensen-shannon``. Memory
-        maps and other sources that can be sliced are read block by block, and may be larger than
-        memory.
+        maps are read block by block, and may be larger than memory. The paper's method computes in
+        the precision of the vectors, the default method in single precision.
     anchors
         (n_labels, n_dims) vectors of the labels. May be left out with ``jensen-shannon``, where
         label c starts as the certainty of c. With a random start, the vectors that name the
@@ -69,23 +111,23 @@ def refine(
         ``cosine``, ``l2`` (squared Euclidean), ``dot`` or ``jensen-shannon``.
     known
         (n_documents,) label index of documents whose label is known, -1 for unknown ones, -2 for
-        documents to leave out, which get no label, and -3 for documents that get a label but are
-        not fitted on. Known documents keep their label and take part.
+        documents to leave out, which get no label. Known documents keep their label and take part.
     extra_documents
         (n, n_dims) further documents to refine on, which get no prediction.
     extra_anchors
         (n, n_dims) further labels that take part in the refinement and are never predicted.
     word_counts
         (n_documents, n_words) sparse counts of the words of each document, as of
-        `ulr.word_counts.count_words`; a second view of the documents for methods that can use it.
+        `ulr.classifier.count_words`; a second view of the documents for methods that can use it.
     random_state
         Seed of everything that is drawn.
     max_iter
         Most passes over the documents, the first, unrefined one included.
     n_jobs
         Number of threads; every available core by default. It never changes the result.
-    on_pass
-        Called after every pass with a `Pass`. An exception that it raises ends the refinement.
+    progress
+        Receives a stage ``Refining`` and every pass. An exception that it raises ends the
+        refinement.
     **options
         Options of the method; see ``METHODS[method].options``.
 
@@ -106,26 +148,28 @@ def refine(
     >>> refine(documents, [[1.0, 0.0], [0.0, 1.0]], method="ulr").predictions
     array([0, 0, 1, 1])
     """
-    inputs = _prepare(
-        documents, known, extra_documents, word_counts, method, distance, n_jobs, options
-    )
-    return inputs.refine(anchors, extra_anchors, max_iter, random_state, on_pass, diagnosed=True)
+    with single_threaded_blas():
+        task = Task(
+            documents,
+            method=method,
+            distance=distance,
+            known=known,
+            extra_documents=extra_documents,
+            word_counts=word_counts,
+            n_jobs=n_jobs,
+            **options,
+        )
+        return task.refine(anchors, extra_anchors, max_iter, random_state, progress)
 
 
 def refine_many(
-    documents: ArrayLike | VectorSource,
+    documents: ArrayLike,
     anchor_sets: Iterable[ArrayLike],
     *,
-    method: str = "auto",
-    distance: str = "cosine",
-    known: ArrayLike | None = None,
-    extra_documents: ArrayLike | VectorSource | None = None,
     extra_anchors: ArrayLike | None = None,
-    word_counts: csr_matrix | None = None,
-    random_state: int = 0,
     max_iter: int = 100,
-    n_jobs: int | None = None,
-    **options: Any,
+    random_state: int = 0,
+    **settings: Any,
 ) -> Iterator[Refinement]:
     """Refine several sets of anchors over the same documents.
 
@@ -135,8 +179,8 @@ def refine_many(
 
     Parameters
     ----------
-    documents, **options
-        As in `refine`, and so are all others that have a default.
+    documents, extra_anchors, max_iter, random_state, **settings
+        As in `refine`.
     anchor_sets
         Anchors of each set, (n_labels, n_dims).
 
@@ -145,141 +189,152 @@ def refine_many(
     Refinement
         Of each set, in order.
     """
-    inputs = _prepare(
-        documents, known, extra_documents, word_counts, method, distance, n_jobs, options
-    )
+    with single_threaded_blas():
+        task = Task(documents, **settings)
     # Few documents hardly occupy several threads, but several sets of anchors do. Each thread then
     # has all documents in one block: between short operations threads wait for each other.
-    one_block = inputs.blocks.in_memory and inputs.blocks.n_blocks <= _FEW_BLOCKS
-    at_once = inputs.blocks.n_jobs if one_block else 1
+    few = task.blocks.n_blocks <= _FEW_BLOCKS
 
     def refined(anchors: ArrayLike) -> Refinement:
-        return inputs.refine(anchors, extra_anchors, max_iter, random_state, one_block=one_block)
+        with single_threaded_blas():  # entered per set: the caller may do anything between two sets
+            return task.refine(
+                anchors, extra_anchors, max_iter, random_state, one_block=few, diagnosed=False
+            )
 
-    if at_once == 1:
+    if not few or task.blocks.n_jobs == 1:
         yield from map(refined, anchor_sets)
         return
+    at_once = task.blocks.n_jobs
     with ThreadPoolExecutor(at_once, thread_name_prefix="ulr") as pool:
         yield from run_ahead(pool, (partial(refined, each) for each in anchor_sets), at_once)
 
 
-def score(
-    documents: ArrayLike | VectorSource,
-    rule: Rule,
+def score_all(
+    documents: ArrayLike,
+    rules: Sequence[Rule],
     *,
     word_counts: csr_matrix | None = None,
     n_jobs: int | None = None,
-) -> tuple[Labels, Single]:
-    """Classify documents by a rule.
+) -> tuple[list[Labels], Single]:
+    """Classify documents by each of some rules.
 
     Parameters
     ----------
     documents
         (n_documents, n_dims).
-    rule
-        As of `Refinement.rule`.
+    rules
+        As of `Refinement.rule` and `Refinement.initial_rule`.
     word_counts, n_jobs
         As in `refine`; counts are for rules that have word weights.
 
     Returns
     -------
     labels, scores
-        (n_documents,) label indices, -1 for documents without one, and (n_documents, n_labels).
+        For each rule (n_documents,) label indices, -1 for documents without one; and the scores by the
+        first rule, (n_documents, n_labels).
     """
-    [labels], scores = score_all(documents, [rule], word_counts=word_counts, n_jobs=n_jobs)
-    return labels, scores
-
-
-def score_all(
-    documents: ArrayLike | VectorSource,
-    rules: Sequence[Rule],
-    *,
-    word_counts: csr_matrix | None = None,
-    n_jobs: int | None = None,
-) -> tuple[list[Labels], Single]:
-    """As `score`: labels by each of some rules, and the scores by the first one."""
-    validation.positive("n_jobs", n_jobs)
-    source = validation.vector_source("documents", documents)
-    if source.shape[1] != rules[0].n_dims:
+    check_positive("n_jobs", n_jobs)
+    rows = check_array("documents", documents)
+    if rows.shape[1] != rules[0].n_dims:
         raise ArrayError(
             f"documents must have n_dims={rules[0].n_dims}, as those that the rule was fitted on; "
-            f"got {source.shape[1]}."
+            f"got {rows.shape[1]}."
         )
-    with Blocks([source], words=word_counts, n_jobs=n_jobs) as blocks:
-        blocks.lengths = validation.measure(blocks, rules[0].needs_distributions)
+    with single_threaded_blas():
+        blocks = Blocks([rows], words=word_counts, n_jobs=n_jobs)
+        blocks.lengths = check_documents(blocks, rules[0].needs_distributions)
         return blocks.score_all(rules)
 
 
-@dataclass(frozen=True, eq=False)
-class _Inputs:
+class Task:
     """Validated documents and settings, for any number of sets of anchors."""
 
-    blocks: Blocks  # the extra documents come last
-    n_documents: int  # without the extra ones
-    known: ArrayLike | None
-    distance: Distance
-    method: str
-    options: Any
+    def __init__(
+        self,
+        documents: ArrayLike,
+        *,
+        method: str = "auto",
+        distance: str = "cosine",
+        known: ArrayLike | None = None,
+        extra_documents: ArrayLike | None = None,
+        word_counts: csr_matrix | None = None,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> None:
+        self._method, self._known = choose_method(method, distance), known
+        self._distance = DISTANCES[distance]
+        names = {name: [each.name for each in fields(m.options)] for name, m in METHODS.items()}
+        for option in options:
+            if option not in names[self._method]:
+                others = [other for other in METHODS if option in names[other]]
+                where = f"; it is an option of {', '.join(others)}" if others else ""
+                raise ArrayError(
+                    f"method {self._method!r} has no option {option!r}{where}. "
+                    f"Its options: {', '.join(names[self._method]) or 'none'}."
+                )
+        self._options = METHODS[self._method].options(**options)
+        check_positive("n_jobs", n_jobs)
+        parts = [check_array("documents", documents)]
+        self._n_documents, n_dims = parts[0].shape
+        if extra_documents is not None:
+            parts.append(check_array("extra_documents", extra_documents, n_dims))
+        if word_counts is not None:
+            n_extra = sum(len(part) for part in parts[1:])
+            word_counts = check_word_counts(word_counts, self._n_documents, n_extra)
+        self.blocks = Blocks(parts, words=word_counts, n_jobs=n_jobs)
+        self.blocks.lengths = check_documents(self.blocks, not self._distance.linear)
 
     def refine(
         self,
         anchors: ArrayLike | int | None,
-        extra_anchors: ArrayLike | None,
-        max_iter: int,
-        random_state: int,
-        on_pass: OnPass | None = None,
+        extra_anchors: ArrayLike | None = None,
+        max_iter: int = 100,
+        random_state: int = 0,
+        progress: Progress = NO_PROGRESS,
         *,
-        one_block: bool = False,
-        diagnosed: bool = False,
+        one_block: bool = False,  # every part is one block, and one thread does everything
+        diagnosed: bool = True,
     ) -> Refinement:
         """Refine one set of anchors and score the documents."""
-        validation.positive("max_iter", max_iter, or_none=False)
-        n, distance = self.n_documents, self.distance
+        check_positive("max_iter", max_iter, or_none=False)
+        n, distance, given = self._n_documents, self._distance, self.blocks
         n_labels, vectors = self._anchors(anchors, extra_anchors)
-        problem = Problem(vectors, n_labels, n, distance, max_iter, random_state, on_pass)
-        known = validation.known_labels(self.known, n, self.blocks.n_documents, n_labels)
+        problem = Problem(
+            vectors, n_labels, n, distance, self._method, max_iter, random_state, progress
+        )
+        codes = check_known(self._known, n, given.n_documents, n_labels)
+        known = codes.copy()
         if distance.normalize:
-            known[self.blocks.lengths == 0.0] = EXCLUDED
-        unfitted = known == UNFITTED
-        known[unfitted] = EXCLUDED
-        n_used = int(np.count_nonzero(known != EXCLUDED))
-        if not n_used:
+            known[given.lengths == 0.0] = EXCLUDED
+        if (known == EXCLUDED).all():
             raise ArrayError("there is nothing to refine on: every document is a zero vector.")
-        with self.blocks.restarted(known, one_block) as blocks:
-            fitted = METHODS[self.method].fit(blocks, problem, self.options)
-            rules = [fitted.rule, fitted.initial_rule]
-            blocks.known = np.where(unfitted, UNKNOWN, known)
-            (predictions, unrefined), scores = blocks.score_all(rules, n)
-            if self.known is not None:
-                predictions = np.where(np.asarray(self.known) >= 0, self.known, predictions)
-            refinement = Refinement(
-                predictions=predictions.astype(np.intp),
-                scores=scores,
-                unrefined=unrefined.astype(np.intp),
-                rule=fitted.rule,
-                initial_rule=fitted.initial_rule,
-                centroids=fitted.centroids,
-                trace=fitted.trace,
-                best_iteration=fitted.best_iteration,
-                converged=fitted.converged,
-                n_fitted=fitted.n_fitted or n_used,
-                n_without_label=int(np.count_nonzero(predictions < 0)),
-                method=fitted.method or self.method,
-                distance=distance.name,
-                reason=fitted.reason,
-                share=fitted.share if len(fitted.trace) > 1 else 0.0,
-                collapsed=fitted.collapsed,
-            )
-            if not diagnosed:
-                return refinement
-            return replace(refinement, diagnosis=diagnose(blocks, known, problem, refinement))
+        blocks = Blocks(
+            given.parts,
+            known,
+            given.lengths,
+            given.words,
+            n_jobs=1 if one_block else given.n_jobs,
+            block_rows=given.n_documents if one_block else given.block_rows,
+        )
+        fitted = METHODS[self._method].fit(blocks, problem, self._options)
+        (predictions, unrefined), scores = blocks.score_all([fitted.rule, fitted.initial_rule], n)
+        refinement = Refinement(
+            **vars(fitted),
+            predictions=np.where(codes[:n] >= 0, codes[:n], predictions).astype(np.intp),
+            scores=scores,
+            unrefined=unrefined.astype(np.intp),
+            distance=distance.name,
+        )
+        if not diagnosed:
+            return refinement
+        return replace(refinement, diagnosis=diagnose(blocks, problem, refinement))
 
     def _anchors(
         self, given: ArrayLike | int | None, extra_anchors: ArrayLike | None
     ) -> tuple[int, Float]:
         """Number of the labels, and their vectors followed by the extra ones."""
         n_dims = self.blocks.n_dims
-        random_start = getattr(self.options, "start", "labels") == "random"
+        random_start = getattr(self._options, "start", "labels") == "random"
         if isinstance(given, int | np.integer):
             if not random_start:
                 raise ArrayError(
@@ -288,56 +343,27 @@ class _Inputs:
                 )
             n_labels, vectors = int(given), np.empty((0, n_dims))
         elif given is None:
-            if self.distance.linear:
+            if self._distance.linear:
                 raise ArrayError(
-                    f"anchors are missing; {self.distance.name} needs vectors of the labels, "
+                    f"anchors are missing; {self._distance.name} needs vectors of the labels, "
                     "(n_labels, n_dims)."
                 )
             n_labels, vectors = n_dims, np.eye(n_dims)
         else:
-            vectors = validation.anchors("anchors", given, n_dims, self.distance)
+            vectors = check_anchors("anchors", given, n_dims, self._distance)
             n_labels = len(vectors)
         if n_labels < 2:
             raise ArrayError(f"at least 2 labels are needed; got {n_labels}.")
-        self.options.validate(n_labels)
         if random_start:
-            self._check_random_start(n_labels, extra_anchors)
+            for name, value in (("extra_anchors", extra_anchors), ("known labels", self._known)):
+                if value is not None:
+                    raise ArrayError(f"{name} need start='labels'; a random start has no anchors.")
+            if self._n_documents < n_labels:
+                raise ArrayError(
+                    f"n_documents={self._n_documents} should be >= n_labels={n_labels} for a random "
+                    "start."
+                )
         if extra_anchors is not None:
-            extra = validation.anchors("extra_anchors", extra_anchors, n_dims, self.distance)
+            extra = check_anchors("extra_anchors", extra_anchors, n_dims, self._distance)
             vectors = np.concatenate([vectors, extra])
         return n_labels, vectors
-
-    def _check_random_start(self, n_labels: int, extra_anchors: ArrayLike | None) -> None:
-        for name, value in (("extra_anchors", extra_anchors), ("known labels", self.known)):
-            if value is not None:
-                raise ArrayError(f"{name} need start='labels'; a random start has no anchors.")
-        if self.n_documents < n_labels:
-            raise ArrayError(
-                f"n_documents={self.n_documents} should be >= n_labels={n_labels} for a random "
-                "start."
-            )
-
-
-def _prepare(
-    documents: ArrayLike | VectorSource,
-    known: ArrayLike | None,
-    extra_documents: ArrayLike | VectorSource | None,
-    word_counts: csr_matrix | None,
-    method: str,
-    distance: str,
-    n_jobs: int | None,
-    options: Mapping[str, Any],
-) -> _Inputs:
-    """Validate the documents and measure them."""
-    method = choose_method(method, distance)
-    settings = method_options(method, options)
-    validation.positive("n_jobs", n_jobs)
-    parts = [validation.vector_source("documents", documents)]
-    n_documents, n_dims = int(parts[0].shape[0]), int(parts[0].shape[1])
-    if extra_documents is not None:
-        parts.append(validation.vector_source("extra_documents", extra_documents, n_dims))
-    if word_counts is not None:
-        word_counts = validation.word_counts(word_counts, n_documents, parts)
-    with Blocks(parts, words=word_counts, n_jobs=n_jobs) as blocks:
-        blocks.lengths = validation.measure(blocks, not DISTANCES[distance].linear)
-    return _Inputs(blocks, n_documents, known, DISTANCES[distance], method, settings)

@@ -16,59 +16,48 @@ it is off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ulr.refinement import validation
-from ulr.refinement.api import refine_many
-from ulr.refinement.blocks import UNKNOWN, Blocks, VectorSource
-from ulr.refinement.centred import centre_of
-from ulr.refinement.distances import unit_rows
-from ulr.refinement.methods import METHODS
-from ulr.refinement.products import Float, Labels, Single, mean_lead, scores_by_label
-from ulr.refinement.result import Refinement
-from ulr.refinement.rule import inverse_lengths
-from ulr.refinement.words import (
-    Vocabulary,
-    content_hashes,
-    cross_fitted_scores,
-    folds_of,
-    tf_idf,
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.refinement import constants
+from ulr.refinement.api import METHODS, Task
+from ulr.refinement.blocks import UNKNOWN, Blocks
+from ulr.refinement.clusters import centre_of, centred
+from ulr.refinement.distances import (
+    Float,
+    Labels,
+    Rows,
+    Single,
+    inverse_lengths,
+    mean_lead,
+    scores_by_label,
 )
+from ulr.refinement.result import Refinement
+from ulr.refinement.validation import check_array
+from ulr.refinement.words import content_hashes, cross_fitted_scores, tf_idf, used_words
+from ulr.threads import single_threaded_blas
+from ulr.vectors import unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_SAMPLE = 3_000
-_FEWEST_DIMS, _FEWEST_DOCUMENTS = 8, 20
-_QUERIES, _NEIGHBOURS = 1_000, 10
 _ROWS = 256
-_HIGHEST = 0.99
-# Factor of naive Bayes scores beside the log prior; rows of tf-idf weights have length one.
-_WORDS_SCALE = 8.0
-_MOST_WORD_WEIGHTS = 1 << 22  # words times labels; with more, words are not used
-# The log odds of the expected accuracy are a weighted sum.
-_DIMENSIONS_WEIGHT, _DOCUMENTS_WEIGHT, _LEAD_WEIGHT, _CONSTANT = 0.4, 0.8, 0.6, -0.7
-_NEIGHBOURS_ABOVE_WORDS = 0.5  # log odds by which neighbours agree more often than words
-# Documents per label at which an agreement has half of the weight, and its substitute the other.
-_NEIGHBOURS_PER_LABEL, _WORDS_PER_LABEL = 1.0, 40.0
-_FEW_DOCUMENTS = 200  # with few documents, agreements are lower at the same accuracy
 
 
 def calibrate(
-    documents: ArrayLike | VectorSource,
+    documents: ArrayLike,
     anchors: ArrayLike,
     refinement: Refinement,
     *,
     known: ArrayLike | None = None,
     word_counts: csr_matrix | None = None,
     random_state: int = 0,
-    on_step: Callable[[int, int], None] | None = None,
+    progress: Progress = NO_PROGRESS,
     **settings: Any,
 ) -> float:
     """The temperature that scores are divided by before softmax makes them probabilities.
@@ -81,9 +70,8 @@ def calibrate(
         Their refinement.
     known, word_counts, random_state, **settings
         As in `refine`; method and distance are those of the refinement.
-    on_step
-        Called at the beginning and after each agreement with the number of agreements that are
-        measured and of all.
+    progress
+        Receives a stage ``Calibrating`` and every agreement.
 
     Examples
     --------
@@ -95,48 +83,63 @@ def calibrate(
     True
     """
     vectors = np.asarray(anchors, dtype=np.float64)
-    source = validation.vector_source("documents", documents)
-    n, n_dims = int(source.shape[0]), vectors.shape[1]
-    codes = np.full(n, UNKNOWN) if known is None else np.asarray(known)
+    source = check_array("documents", documents)
+    codes = np.full(len(source), UNKNOWN) if known is None else np.asarray(known)
     usable = np.flatnonzero((codes >= UNKNOWN) & (refinement.predictions >= 0))
-    rows = np.sort(np.random.default_rng(random_state).permutation(usable)[:_SAMPLE])
+    draw = np.random.default_rng(random_state).permutation(usable)
+    rows = np.sort(draw[: constants.CALIBRATION_SAMPLE])
     free = codes[rows] == UNKNOWN
     scores = refinement.scores[rows[free]]
-    if n_dims < _FEWEST_DIMS or int(free.sum()) < _FEWEST_DOCUMENTS:
+    if vectors.shape[1] < constants.FEWEST_DIMS or int(free.sum()) < constants.FEWEST_CALIBRATED:
         return mean_lead(scores) if len(scores) else 1.0
-    with Blocks([source], n_jobs=settings.get("n_jobs")) as blocks:
-        gathered = blocks.gather(rows)
-        n_jobs = blocks.n_jobs
     # The method that was used may be another one than was asked for, with other options.
-    accepted = {"max_iter", *(field.name for field in fields(METHODS[refinement.method].options))}
-    again: dict[str, Any] = {
-        name: settings[name] for name in accepted - {"fit_sample"} if name in settings
-    }
-    again |= {"method": refinement.method, "distance": refinement.distance}
-    again |= {"random_state": random_state, "n_jobs": 1}
-    counts = None if word_counts is None else word_counts[rows]
-    sample = _Sample(gathered, vectors, refinement.predictions[rows], codes[rows], again, counts)
-    n_used = len(usable)
-    expected = _expected_accuracy(sample, n_used, n_jobs, on_step or (lambda done, total: None))
-    return _temperature(scores, float(np.clip(expected, 1.0 / len(vectors) + 0.02, _HIGHEST)))
+    accepted = {field.name for field in fields(METHODS[refinement.method].options)} - {"fit_sample"}
+    again = {name: value for name, value in settings.items() if name in accepted}
+    again |= {"method": refinement.method, "distance": refinement.distance, "n_jobs": 1}
+    blocks = Blocks([source], n_jobs=settings.get("n_jobs"))
+    sample = Sample(
+        blocks.gather(rows),
+        vectors,
+        refinement.predictions[rows],
+        codes[rows],
+        again,
+        settings.get("max_iter", 100),
+        random_state,
+        None if word_counts is None else word_counts[rows],
+    )
+    with single_threaded_blas(), ThreadPoolExecutor(blocks.n_jobs, "ulr") as pool:
+        # The longest task comes first, so that none is left to do alone.
+        tasks: list[Any] = [pool.submit(sample.neighbours), pool.submit(sample.words)]
+        tasks += [pool.submit(sample.in_half, half) for half in (0, 1)]
+        progress.stage("Calibrating", len(tasks), "agreements")
+        lead = sample.lead()
+        agreements: list[Any] = []
+        for task in tasks:
+            agreements.append(task.result())
+            progress.advance(1)
+    expected = expected_accuracy(len(usable), len(vectors), lead, *agreements)
+    lowest = 1.0 / len(vectors) + 0.02
+    return temperature(scores, float(np.clip(expected, lowest, constants.HIGHEST_EXPECTED)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class Sample:
     """Some documents of a refinement, to be refined again in other ways."""
 
     documents: Single  # (n, n_dims)
     anchors: Float  # (n_labels, n_dims)
-    predictions: NDArray[np.intp]  # (n,) by the refinement of all documents
+    predictions: Rows  # (n,) by the refinement of all documents
     codes: Labels  # (n,) known labels, see `Block.known`
     settings: dict[str, Any]  # as for `refine`
+    max_iter: int = 100
+    random_state: int = 0
     counts: csr_matrix | None = None  # (n, n_words)
 
     def lead(self) -> float:
         """Mean lead of the nearest anchor over the next, in standard deviations of the cosines."""
         anchors = unit_rows(self.anchors).astype(np.float32)
         cosines = scores_by_label(anchors, self.documents)
-        cosines *= inverse_lengths(np.linalg.norm(self.documents, axis=1))
+        cosines *= inverse_lengths(np.linalg.norm(self.documents, axis=1)).astype(np.float32)
         return mean_lead(cosines.T) / max(float(cosines.std(dtype=np.float64)), 1e-9)
 
     def in_half(self, half: int) -> float:
@@ -144,7 +147,7 @@ class _Sample:
         from scipy.fft import dct
 
         n_dims = self.anchors.shape[1]
-        draw = np.random.default_rng(self.settings["random_state"])
+        draw = np.random.default_rng(self.random_state)
         # Signs, a cosine transform and a permutation are a fast orthogonal map without structure.
         signs, order = draw.choice([-1.0, 1.0], n_dims), draw.permutation(n_dims)
         axes = order[: n_dims // 2] if half == 0 else order[n_dims // 2 :]
@@ -152,90 +155,79 @@ class _Sample:
         anchors = dct(self.anchors * signs, norm="ortho")[:, axes]
         known = self.codes if (self.codes >= 0).any() else None
         documents = np.ascontiguousarray(documents, dtype=np.float32)
-        [again] = refine_many(documents, [anchors], known=known, **self.settings)
+        task = Task(documents, known=known, **self.settings)
+        again = task.refine(
+            anchors, None, self.max_iter, self.random_state, one_block=True, diagnosed=False
+        )
         return self._agreement(again.predictions)
 
     def neighbours(self) -> float:
-        """Agreement with the vote of the ten nearest documents."""
-        points = unit_rows(self.documents.astype(np.float64))
-        points = unit_rows(points - centre_of(points.mean(axis=0)))
+        """Agreement with the vote of the ten nearest documents, of some documents."""
+        n_labels, n_nearest = len(self.anchors), min(constants.NEIGHBOURS, len(self.documents) - 1)
+        lengths = np.linalg.norm(self.documents, axis=1).astype(np.float64)
+        mean = (self.documents * inverse_lengths(lengths)[:, None]).mean(axis=0)
+        points = centred(self.documents, lengths, centre_of(mean))
         free = np.flatnonzero(self.codes == UNKNOWN)
-        queries = np.random.default_rng(self.settings["random_state"]).permutation(free)[:_QUERIES]
-        agree = np.concatenate(list(self._votes_agree(points.astype(np.float32), queries)))
-        return float(agree.mean())
-
-    def words(self) -> float | None:
-        """Agreement with naive Bayes on words; None without words, or with too many labels."""
-        if self.counts is None:
-            return None
-        vocabulary, n_labels = Vocabulary.of(self.counts), len(self.anchors)
-        if not 0 < len(vocabulary.columns) * n_labels <= _MOST_WORD_WEIGHTS:
-            return None
-        weights = tf_idf(self.counts, vocabulary.columns, vocabulary.idf)
-        shares = np.zeros((len(self.predictions), n_labels), dtype=np.float32)
-        shares[np.arange(len(shares)), self.predictions] = 1.0
-        scores = cross_fitted_scores(weights, shares, folds_of(content_hashes(self.counts)))
-        log_prior = np.log(shares.mean(axis=0) + 1e-3)
-        return self._agreement((_WORDS_SCALE * scores + log_prior).argmax(axis=1))
-
-    def _agreement(self, labels: NDArray[np.intp]) -> float:
-        free = self.codes == UNKNOWN
-        return float((labels == self.predictions)[free].mean())
-
-    def _votes_agree(
-        self, points: Single, queries: NDArray[np.intp]
-    ) -> Iterator[NDArray[np.bool_]]:
-        """Whether the vote of the nearest documents is the label of each of some documents."""
-        n_labels = len(self.anchors)
-        n_nearest = min(_NEIGHBOURS, len(points) - 1)
+        draw = np.random.default_rng(self.random_state)
+        queries = draw.permutation(free)[: constants.QUERIES]
+        agree = 0
         for start in range(0, len(queries), _ROWS):
             rows = queries[start : start + _ROWS]
-            similarity = scores_by_label(points[rows], points)
+            similarity = points[rows] @ points.T
             similarity[np.arange(len(rows)), rows] = -np.inf
             nearest = np.argpartition(similarity, -n_nearest, axis=1)[:, -n_nearest:]
             ballots = self.predictions[nearest] + n_labels * np.arange(len(rows))[:, None]
             votes = np.bincount(ballots.ravel(), minlength=n_labels * len(rows))
             winners = votes.reshape(len(rows), n_labels).argmax(axis=1)
-            yield winners == self.predictions[rows]
+            agree += int(np.count_nonzero(winners == self.predictions[rows]))
+        return agree / len(queries)
+
+    def words(self) -> float | None:
+        """Agreement with naive Bayes on words; None without words, or with too many labels."""
+        if self.counts is None:
+            return None
+        (columns, idf), n_labels = used_words(self.counts), len(self.anchors)
+        if not 0 < len(columns) * n_labels <= constants.MOST_WORD_WEIGHTS:
+            return None
+        weights = tf_idf(self.counts, columns, idf)
+        shares = np.eye(n_labels, dtype=np.float32)[self.predictions]
+        scores = cross_fitted_scores(weights, shares, content_hashes(self.counts))
+        log_prior = np.log(shares.mean(axis=0) + 1e-3)
+        return self._agreement((constants.WORDS_SCALE * scores + log_prior).argmax(axis=1))
+
+    def _agreement(self, labels: Rows) -> float:
+        free = self.codes == UNKNOWN
+        return float((labels == self.predictions)[free].mean())
 
 
-def _expected_accuracy(
-    sample: _Sample, n_documents: int, n_jobs: int, on_step: Callable[[int, int], None]
+def expected_accuracy(
+    n_documents: int,
+    n_labels: int,
+    lead: float,
+    neighbours: float,
+    words: float | None,
+    *halves: float,
 ) -> float:
+    """The accuracy that is expected of a refinement, from what was found on a `Sample` of it."""
     from scipy.special import expit, logit
 
-    def log_odds(agreement: float) -> float:
-        return float(logit(np.clip(agreement, 0.01, 0.99)))
-
-    with ThreadPoolExecutor(n_jobs, thread_name_prefix="ulr") as pool:
-        # The longest task comes first, so that none is left to do alone.
-        tasks: list[Future[Any]] = [pool.submit(sample.neighbours), pool.submit(sample.words)]
-        tasks += [pool.submit(sample.in_half, half) for half in (0, 1)]
-        on_step(0, len(tasks))
-        lead = sample.lead()
-        for number, task in enumerate(tasks, 1):
-            task.result()
-            on_step(number, len(tasks))
-    by_neighbours, by_words, *in_halves = (task.result() for task in tasks)
-    per_label = n_documents / len(sample.anchors)
-    dimensions = log_odds(float(np.mean(in_halves)))
-    documents = _weighted_mean(
-        log_odds(by_neighbours), dimensions, per_label / _NEIGHBOURS_PER_LABEL
-    )
-    documents -= _NEIGHBOURS_ABOVE_WORDS
-    if by_words is not None:
-        documents = _weighted_mean(log_odds(by_words), documents, per_label / _WORDS_PER_LABEL)
-    few = _FEW_DOCUMENTS / (_FEW_DOCUMENTS + n_documents)
-    expected = _DIMENSIONS_WEIGHT * dimensions + _DOCUMENTS_WEIGHT * documents
-    expected += _LEAD_WEIGHT * np.log(lead)
-    return float(expit(expected + few + _CONSTANT))
+    found = np.clip([np.mean(halves), neighbours, words or 0.0], 0.01, 0.99)
+    by_dimensions, by_neighbours, by_words = logit(found)
+    per_label = n_documents / n_labels
+    weight = per_label / constants.NEIGHBOURS_PER_LABEL
+    by_documents = (weight * by_neighbours + by_dimensions) / (weight + 1.0)
+    by_documents -= constants.NEIGHBOURS_ABOVE_WORDS
+    if words is not None:
+        weight = per_label / constants.WORDS_PER_LABEL
+        by_documents = (weight * by_words + by_documents) / (weight + 1.0)
+    few = constants.FEW_DOCUMENTS / (constants.FEW_DOCUMENTS + n_documents)
+    expected = constants.DIMENSIONS_WEIGHT * by_dimensions
+    expected += constants.DOCUMENTS_WEIGHT * by_documents
+    expected += constants.LEAD_WEIGHT * np.log(lead)
+    return float(expit(expected + few + constants.CONSTANT))
 
 
-def _weighted_mean(value: float, substitute: float, weight: float) -> float:
-    return (weight * value + substitute) / (weight + 1.0)
-
-
-def _temperature(scores: Single, expected: float) -> float:
+def temperature(scores: Single, expected: float) -> float:
     """The temperature at which the mean confidence is the expected accuracy."""
     from scipy.optimize import brentq
 

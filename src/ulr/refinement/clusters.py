@@ -1,117 +1,179 @@
-"""Soft clusters that start at the anchors and move away from them slowly.
+"""Passes of the default method: soft clusters that start at the anchors, then Gaussians.
 
-First stage of the default method. Every pass assigns documents softly to the labels by their cosine
-with a mixture of the label's cluster mean and its anchor; the share of the anchor falls from pass to
-pass.
+A pass over clusters assigns documents softly to the labels by their cosine with a mixture of the
+label's cluster mean and its anchor. A pass over Gaussians with one shared covariance (linear
+discriminant analysis) assigns them by their posterior, which is linear in the document.
 
-Documents are centred, see `ulr.refinement.centred`: ``z``. Arrays over labels and documents have
-shape (n_labels, n_documents).
+Documents are centred, except in the first pass: unit vectors, a vector subtracted, scaled to length
+one again. Arrays over labels and documents have shape (n_labels, n_documents).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ulr.refinement import constants
 from ulr.refinement.blocks import EXCLUDED, Block, State, Summary
-from ulr.refinement.centred import Centred
-from ulr.refinement.distances import squared_lengths, unit_rows
-from ulr.refinement.products import Float, Labels, Single, scores_by_label, two_best, weighted_sums
-from ulr.refinement.rule import inverse_lengths
+from ulr.refinement.constants import Constants
+from ulr.refinement.distances import (
+    Float,
+    Labels,
+    Single,
+    inverse_lengths,
+    scores_by_label,
+    two_best,
+)
+from ulr.vectors import squared_lengths, unit_rows
 
 
-@dataclass(frozen=True, eq=False)
-class Nearest(Summary):
-    """Sums over the documents that take part."""
+def centre_of(mean: Float, c: Constants = constants.DEFAULTS) -> Float:
+    """The vector to subtract from unit documents: a share of their mean.
 
-    total: Float  # (n_dims,) sum of the unit documents
-    lead: float  # sum of the leads of the nearest anchor over the second
-    known: Float  # (n_labels, n_dims) sum of the documents of known label
-    n_known: Float  # (n_labels,) their number
+    Encoders whose vectors are all similar need a large share; a label with half of the documents
+    needs a small one, or its own mean would be lost.
+    """
+    length = min(float(np.sqrt(mean @ mean)), 1.0)
+    spread = np.sqrt(1.0 - length * length)
+    return max(c.centring, 1.0 - c.mean_rest * spread / max(length, 1e-9)) * mean
+
+
+def centred(documents: Single, lengths: Float, centre: Float) -> Single:
+    """(n, n_dims) unit vectors from the centre to documents at length one; zero for zero ones."""
+    inverse = inverse_lengths(lengths).astype(np.float32)
+    rows = documents * inverse[:, None]
+    rows -= centre.astype(np.float32)
+    rows[inverse == 0.0] = 0.0
+    distances = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    rows /= np.maximum(distances, 1e-6)[:, None]
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
 class NearestAnchor:
-    """Finds the nearest anchor of every document, or its known label.
+    """Finds the nearest anchor of every document, or its known label; sizes and sums are of known.
 
     State: nearest, -1 for documents that take no part.
     """
 
     anchors: Float
 
-    def __call__(self, block: Block, state: State) -> tuple[State, Nearest]:
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
         """State and summary of one block."""
-        documents = block.single
-        inverse = inverse_lengths(block.lengths)
-        used = block.known != EXCLUDED
-        inverse[~used] = 0.0
+        documents, used = block.single, block.known != EXCLUDED
+        inverse = (inverse_lengths(block.lengths) * used).astype(np.float32)
         cosines = scores_by_label(self.anchors.astype(np.float32), documents)
         cosines *= inverse
         nearest, best, second = two_best(cosines)
-        known = one_hot(block.known, len(self.anchors))
-        summary = Nearest(
-            weighted_sums(inverse[None], documents)[0],
-            float((best - second)[used].sum(dtype=np.float64)),
-            weighted_sums(known * inverse, documents),
+        known = _fix_known(np.zeros_like(cosines), block.known)
+        summary = Summary(
             known.sum(axis=1, dtype=np.float64),
+            (known * inverse @ documents).astype(np.float64),
+            lead=float((best - second)[used].sum(dtype=np.float64)),
+            total=(inverse @ documents).astype(np.float64),
         )
         nearest = np.where(block.known >= 0, block.known, nearest)
         return {"nearest": np.where(used, nearest, -1).astype(np.int32)}, summary
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters(Summary):
-    """Soft clusters: (n_labels,) sums of the shares, and (n_labels, n_dims) of z weighted by them."""
-
-    sizes: Float
-    sums: Float
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment(Clusters):
-    """The result of one pass; counts, lead and differing are without the size prior."""
-
-    counts: Float  # (n_labels,) documents of each label
-    lead: float  # sum of the leads of the best score over the second
-    loss: float  # sum of the negative log probabilities of the best labels
-    changed: int  # documents whose best label is another one than in the pass before
-    differing: int  # documents whose best label is not the nearest anchor
-
-
-@dataclass(frozen=True, eq=False)
 class StartClusters:
     """The clusters of the nearest anchors.
 
-    State: nearest, anchors (cosines of z with the centred anchors), shares, votes, best (label),
-    scale and pull of `Centred`.
+    State: nearest, centred (documents), anchors (their cosines with the centred anchors), shares,
+    votes (passes in which each label was the best) and best (label).
     """
 
     centre: Float  # (n_dims,)
     anchors: Float  # (n_labels, n_dims) centred anchors
     scale: float  # factor that turns cosines into log odds
 
-    def __call__(self, block: Block, state: State) -> tuple[State, Assignment]:
-        """State and summary of one block; the state is that of `NearestAnchor`."""
-        view = Centred.of(block, state, self.centre)
-        cosines = view.products(self.anchors)
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
+        """State and summary of one block."""
+        used = block.known != EXCLUDED
+        rows = centred(block.single, block.lengths, self.centre)
+        rows[~used] = 0.0
+        cosines = scores_by_label(self.anchors.astype(np.float32), rows)
         nearest = state["nearest"]
-        shares = one_hot(nearest, len(self.anchors))
+        shares = _fix_known(np.zeros_like(cosines), nearest)
+        _, best, second = two_best(cosines)
+        totals = np.exp(np.float32(self.scale) * (cosines - best)).sum(axis=0)
         new = {
             "nearest": nearest,
             "best": nearest,
-            "scale": view.scale,
-            "pull": view.pull,
+            "centred": rows,
             "anchors": cosines,
             "shares": shares,
             "votes": np.zeros(shares.shape, dtype=np.uint8),
         }
-        _, best, second = two_best(cosines)
-        lead = float((best - second).sum(dtype=np.float64))
-        loss = soft_assign(cosines * np.float32(self.scale), view.pull > 0)[2]
         sizes = shares.sum(axis=1, dtype=np.float64)
-        return new, Assignment(sizes, view.sums(shares), sizes, lead, loss, 0, 0)
+        summary = Summary(
+            sizes,
+            (shares @ rows).astype(np.float64),
+            objective=float(np.log(totals[used]).sum(dtype=np.float64)),
+            lead=float((best - second).sum(dtype=np.float64)),
+            counts=sizes,
+        )
+        return new, summary
+
+
+@dataclass(frozen=True, eq=False)
+class NearestInHalves:
+    """Whether anchors say anything about the documents at all: their split-half reliability.
+
+    Documents are assigned to their nearest anchor in two random subspaces that have nothing in
+    common. If the names of the labels describe what tells the documents apart, both mostly agree; if
+    not, as with sentiments and an encoder of topics, hardly more often than by chance.
+    """
+
+    # (n_splits, 2, n_labels, n_dims) centred anchors, projected onto either subspace, at length one.
+    halves: Float
+
+    @classmethod
+    def of(cls, anchors: Float) -> NearestInHalves | None:
+        """The step for centred anchors, (n_labels, n_dims); None with too few dimensions."""
+        from scipy.fft import dct, idct
+
+        n_labels, n_dims = anchors.shape
+        if n_dims < constants.FEWEST_DIMS:
+            return None
+        random, size = np.random.default_rng(0), min(n_dims // 2, constants.HALF_DIMS)
+        splits = []
+        for _ in range(max(1, min(constants.MOST_SPLITS, constants.SPLIT_LABELS // n_labels))):
+            # Signs and a cosine transform rotate at random, so that no dimension dominates a half.
+            signs, order = random.choice([-1.0, 1.0], n_dims), random.permutation(n_dims)
+            rotated = dct(anchors * signs, norm="ortho")
+            halves = []
+            for axes in (order[:size], order[size : 2 * size]):
+                kept = np.zeros_like(rotated)
+                kept[:, axes] = rotated[:, axes]
+                halves.append(unit_rows(idct(kept, norm="ortho") * signs))
+            splits.append(halves)
+        return cls(np.array(splits))
+
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
+        """State and summary of one block."""
+        n_splits, _, n_labels, n_dims = self.halves.shape
+        used = block.known != EXCLUDED
+        weights = self.halves.reshape(-1, n_dims).astype(np.float32)
+        scores = scores_by_label(weights, state["centred"])
+        # Labels first, as `two_best` compares whole rows; one column per half and document.
+        by_label = scores.reshape(2 * n_splits, n_labels, -1).transpose(1, 0, 2)
+        labels = two_best(by_label)[0].reshape(n_splits, 2, -1)[..., used]
+        agreeing = np.count_nonzero(labels[:, 0] == labels[:, 1], axis=1).astype(float)
+        counts = np.zeros((n_splits, 2, n_labels))
+        for split, half in np.ndindex(n_splits, 2):
+            counts[split, half] = np.bincount(labels[split, half], minlength=n_labels)
+        return state, Summary(counts=counts, agreeing=agreeing)
+
+
+def mean_kappa(halves: Summary) -> float:
+    """Mean of Cohen's kappa over the splits; 0 is the agreement of chance, 1 is a perfect one."""
+    n = np.maximum(halves.counts[:, 0].sum(axis=1), 1.0)
+    by_chance = (halves.counts[:, 0] * halves.counts[:, 1]).sum(axis=1) / n**2
+    agreement = (halves.agreeing / n - by_chance) / np.maximum(1.0 - by_chance, 1e-9)
+    return float(agreement.mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,19 +185,13 @@ class Cluster:
     have little in common is short and should count for little.
     """
 
-    centre: Float  # this, anchors and scale are as of `StartClusters`
-    anchors: Float
-    sizes: Float  # this and sums are as of `Clusters`
+    anchors: Float  # (n_labels, n_dims) centred anchors
+    sizes: Float  # (n_labels,) and sums, (n_labels, n_dims), of the clusters of the pass before
     sums: Float
+    mean_length: float  # of a cluster mean, weighted by size
     anchor_weight: float
-    scale: float
+    scale: float  # factor that turns cosines into log odds
     log_sizes: Float  # (n_labels,) log prior of the labels
-
-    @property
-    def mean_length(self) -> float:
-        """Mean length of a cluster mean, weighted by size."""
-        lengths = np.sqrt(squared_lengths(self.sums)).sum()
-        return max(float(lengths) / max(float(self.sizes.sum()), 1.0), 1e-9)
 
     def weights(self) -> Float:
         """(n_labels, n_dims) the scores of this pass as a linear rule, without leave-one-out."""
@@ -144,23 +200,10 @@ class Cluster:
         mixed = np.where((self.sizes < 0.5)[:, None], self.anchors, mixed)
         return self.scale * unit_rows(mixed)
 
-    def __call__(self, block: Block, state: State) -> tuple[State, Assignment]:
-        """State and summary of one block; the state is that of `StartClusters`."""
-        view = Centred.of(block, state, self.centre)
-        scores = self._scores(view.products(self.sums), state["anchors"], state["shares"])
-        scores *= np.float32(self.scale)
-        new, summary = assign(scores, self.log_sizes, block, state, view)
-        votes = state["votes"].copy()
-        used = np.flatnonzero(view.pull > 0)
-        votes[new["best"][used], used] += 1
-        return {**new, "votes": votes}, summary
-
-    def _scores(self, products: Single, anchors: Single, shares: Single) -> Single:
-        """Cosines of z with the labels, (n_labels, n), without each document's own share.
-
-        From the products of z with the sums of the clusters, and its cosines with the anchors.
-        """
-        w = self.anchor_weight
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
+        """State and summary of one block."""
+        anchors, shares, w = state["anchors"], state["shares"], self.anchor_weight
+        products = scores_by_label(self.sums.astype(np.float32), state["centred"])
         sizes, squares, with_anchor = (
             column.astype(np.float32)[:, None]
             for column in (
@@ -169,6 +212,7 @@ class Cluster:
                 np.einsum("ij,ij->i", self.sums, self.anchors),
             )
         )
+        # Cosines with the mixed vectors, from products: no vector per document and label is made.
         others = sizes - shares
         factor = np.float32((1 - w) / self.mean_length) / np.maximum(others, 1e-3)
         squares = squares - 2 * shares * products + shares * shares
@@ -176,58 +220,73 @@ class Cluster:
         length += np.float32(2 * w) * factor * (with_anchor - shares * anchors)
         scores = factor * (products - shares) + np.float32(w) * anchors
         scores /= np.sqrt(np.maximum(length, 1e-9))
-        return np.where(others < 0.5, anchors, scores)
+        scores = np.where(others < 0.5, anchors, scores) * np.float32(self.scale)
+        new, summary = _assign(scores, self.log_sizes, block, state)
+        votes = state["votes"].copy()
+        used = np.flatnonzero(block.known != EXCLUDED)
+        votes[new["best"][used], used] += 1
+        return {**new, "votes": votes}, summary
 
 
-def assign(
-    scores: Single, log_sizes: Float, block: Block, state: State, view: Centred
-) -> tuple[State, Assignment]:
-    """Assign documents softly by their log odds; known labels are certain.
+@dataclass(frozen=True, eq=False)
+class StartGaussians:
+    """The clusters of the votes in the state, which become shares, and the second moments."""
 
-    Changes the scores, (n_labels, n) log odds without the size prior, in place.
-    """
-    used = view.pull > 0
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
+        """State and summary of one block."""
+        votes, rows = state["votes"].astype(np.float32), state["centred"]
+        shares = _fix_known(votes / np.maximum(votes.sum(axis=0), 1.0), block.known)
+        kept = {name: state[name] for name in ("nearest", "best", "centred")}
+        summary = Summary(
+            shares.sum(axis=1, dtype=np.float64),
+            (shares @ rows).astype(np.float64),
+            products=(rows.T @ rows).astype(np.float64),
+        )
+        return {**kept, "shares": shares}, summary
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """One pass: posterior of the labels; log likelihoods are ``document · weights + offset``."""
+
+    weights: Float  # (n_labels, n_dims)
+    offsets: Float  # (n_labels,)
+    log_sizes: Float  # (n_labels,) log prior of the labels
+
+    def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
+        """State and summary of one block."""
+        scores = scores_by_label(self.weights.astype(np.float32), state["centred"])
+        scores += self.offsets.astype(np.float32)[:, None]
+        return _assign(scores, self.log_sizes, block, state)
+
+
+def _assign(scores: Single, log_sizes: Float, block: Block, state: State) -> tuple[State, Summary]:
+    """Assign documents softly by log odds without size prior, which are changed in place."""
+    used = block.known != EXCLUDED
     found, best, second = two_best(scores)
     lead = float((best - second)[used].sum(dtype=np.float64))
     scores += log_sizes.astype(np.float32)[:, None]
-    shares, labels, loss = soft_assign(scores, used)
-    shares = fix_known(shares, block)
-    summary = Assignment(
-        shares.sum(axis=1, dtype=np.float64),
-        view.sums(shares),
-        np.bincount(found[used], minlength=len(scores)).astype(float),
-        lead,
-        loss,
-        int(np.count_nonzero(labels[used] != state["best"][used])),
-        int(np.count_nonzero(found[used] != state["nearest"][used])),
-    )
-    return {**state, "shares": shares, "best": labels}, summary
-
-
-def one_hot(labels: Labels, n_labels: int) -> Single:
-    """(n_labels, n) with 1 at each label; a column of zeros for a negative one."""
-    shares = np.zeros((n_labels, len(labels)), dtype=np.float32)
-    rows = np.flatnonzero(labels >= 0)
-    shares[labels[rows], rows] = 1.0
-    return shares
-
-
-def fix_known(shares: Single, block: Block) -> Single:
-    """Shares, changed in place, with certainty of the known labels."""
-    known = np.flatnonzero(block.known >= 0)
-    shares[:, known] = 0.0
-    shares[block.known[known], known] = 1.0
-    return shares
-
-
-def soft_assign(scores: Single, used: Any) -> tuple[Single, Labels, float]:
-    """Softmax over the labels, the best labels, and the sum of their negative log probabilities.
-
-    The shares of documents that are not used are 0.
-    """
     labels, best, _ = two_best(scores)
     shares = np.exp(scores - best)
     totals = shares.sum(axis=0)
     shares /= totals
     shares[:, ~used] = 0.0
-    return shares, labels, float(np.log(totals[used]).sum(dtype=np.float64))
+    _fix_known(shares, block.known)
+    summary = Summary(
+        shares.sum(axis=1, dtype=np.float64),
+        (shares @ state["centred"]).astype(np.float64),
+        objective=float(np.log(totals[used]).sum(dtype=np.float64)),
+        changed=int(np.count_nonzero(labels[used] != state["best"][used])),
+        lead=lead,
+        differing=int(np.count_nonzero(found[used] != state["nearest"][used])),
+        counts=np.bincount(found[used], minlength=len(scores)).astype(float),
+    )
+    return {**state, "shares": shares, "best": labels}, summary
+
+
+def _fix_known(shares: Single, labels: Labels) -> Single:
+    """Shares, changed in place, with certainty of the known labels."""
+    known = np.flatnonzero(labels >= 0)
+    shares[:, known] = 0.0
+    shares[labels[known], known] = 1.0
+    return shares

@@ -1,20 +1,213 @@
-"""Values that go into and come out of a refinement method."""
+"""Rules and results: what every method returns, and all that prediction and persistence know.
+
+A rule scores any documents, old and new. `LinearRule` serves every vector distance and the default
+method; `JensenShannonRule` serves probabilities of labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.refinement.distances import Distance
-from ulr.refinement.products import Float
+from ulr.errors import ArrayError
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.refinement.blocks import EXCLUDED, Block
+from ulr.refinement.distances import (
+    Distance,
+    Float,
+    Labels,
+    Single,
+    cached_rows,
+    distributions,
+    inverse_lengths,
+    jensen_shannon_distances,
+    scores_by_label,
+)
+from ulr.refinement.words import WordWeights
+from ulr.vectors import squared_lengths, unit_rows
 
 if TYPE_CHECKING:
     from ulr.refinement.diagnosis import Diagnosis
-    from ulr.refinement.rule import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Linear scores of documents after a fixed transformation.
+
+    With `normalize`, documents are scaled to length one; with a centre, it is then subtracted, and
+    they are scaled to length one again.
+    """
+
+    weights: Float  # (n_labels, n_dims)
+    normalize: bool
+    centre: Float | None = None  # (n_dims,) only with `normalize`
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRule:
+    """A sum of linear scores, of one or several views of a document, and of its words."""
+
+    views: tuple[View, ...]
+    offsets: Float  # (n_labels,) added to the scores
+    # Whether the squared length of the document is subtracted, which makes the scores of ``l2``
+    # negative distances and changes no label.
+    subtract_square: bool = False
+    words: WordWeights | None = None  # for documents that have word counts
+
+    needs_distributions = False  # whether documents must be probabilities
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.offsets)
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions of the documents."""
+        return self.views[0].weights.shape[1]
+
+    def apply(self, block: Block) -> tuple[Labels, Single]:
+        """Labels (n,), -1 for documents without one, and scores (n, n_labels) of a block."""
+        scores = np.ascontiguousarray(self.scores(block).T, dtype=np.float32)
+        none = block.known == EXCLUDED
+        if self.views[0].normalize:
+            none |= block.lengths == 0.0
+        return _labels(scores, none), scores
+
+    def scores(self, block: Block) -> NDArray[Any]:
+        """Scores, (n_labels, n), in the precision of the documents; half precision in single."""
+        double = block.documents.dtype == np.float64
+        documents = np.ascontiguousarray(block.documents) if double else block.single
+        dtype = documents.dtype
+        inverse = inverse_lengths(block.lengths).astype(dtype)
+        scores: NDArray[Any] | None = None
+        for view in self.views:
+            products = scores_by_label(view.weights.astype(dtype), documents)
+            if view.normalize:
+                products *= inverse
+            if view.centre is not None:
+                products -= (view.weights @ view.centre).astype(dtype)[:, None]
+                near = scores_by_label(view.centre.astype(dtype)[None], documents)[0] * inverse
+                squares = 1.0 - 2.0 * near.astype(np.float64) + float(view.centre @ view.centre)
+                distances = np.sqrt(np.maximum(squares, 1e-12))
+                products *= np.where(inverse > 0, 1.0 / distances, 0.0).astype(dtype)
+            scores = products if scores is None else scores + products
+        assert scores is not None
+        scores += self.offsets.astype(dtype)[:, None]
+        if self.subtract_square:
+            scores -= (block.lengths * block.lengths).astype(dtype)
+        if self.words is not None and block.words is not None:
+            scores += self.words.scores(block.words)
+        return scores
+
+    def select(self, labels: slice) -> LinearRule:
+        """The rule of some of the labels."""
+        return replace(
+            self,
+            views=tuple(replace(view, weights=view.weights[labels]) for view in self.views),
+            offsets=self.offsets[labels],
+            words=None if self.words is None else self.words.select(labels),
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything the rule consists of, for `rule_from_arrays`."""
+        arrays: dict[str, NDArray[Any]] = {"offsets": self.offsets}
+        for number, view in enumerate(self.views):
+            arrays[f"view{number}.weights"] = view.weights
+            arrays[f"view{number}.normalize"] = np.array([view.normalize], dtype=np.uint8)
+            if view.centre is not None:
+                arrays[f"view{number}.centre"] = view.centre
+        if self.subtract_square:
+            arrays["subtract_square"] = np.ones(1, dtype=np.uint8)
+        if self.words is not None:
+            arrays |= self.words.arrays()
+        return arrays
+
+
+@dataclass(frozen=True, eq=False)
+class JensenShannonRule:
+    """Negative Jensen-Shannon distances of probabilities to centroids."""
+
+    centroids: Float  # (n_labels, n_dims) distributions
+
+    needs_distributions = True
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.centroids)
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions of the documents."""
+        return self.centroids.shape[1]
+
+    def apply(self, block: Block) -> tuple[Labels, Single]:
+        """Labels and scores of a block; see `LinearRule.apply`."""
+        scores = np.empty((len(block.known), self.n_labels), dtype=np.float32)
+        for rows in cached_rows(len(block.known), self.n_dims):
+            points = distributions(block.documents[rows])
+            scores[rows] = -jensen_shannon_distances(points, self.centroids)
+        return _labels(scores, block.known == EXCLUDED), scores
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything the rule consists of, for `rule_from_arrays`."""
+        return {"distributions": self.centroids}
+
+
+Rule = LinearRule | JensenShannonRule
+
+
+def _labels(scores: Single, none: NDArray[np.bool_]) -> Labels:
+    """Labels of the highest scores; those that have none get scores of 0."""
+    labels = np.where(none, -1, scores.argmax(axis=1)).astype(np.int32)
+    scores[none] = 0.0
+    return labels
+
+
+def rule_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Rule:
+    """The rule that its method `arrays` described, or an `ArrayError` for any other arrays."""
+    if "distributions" in arrays:
+        return JensenShannonRule(_check_matrix(arrays, "distributions"))
+    views: list[View] = []
+    while f"view{len(views)}.weights" in arrays:
+        name = f"view{len(views)}"
+        weights = _check_matrix(arrays, f"{name}.weights")
+        centre = arrays.get(f"{name}.centre")
+        if centre is not None and centre.shape != weights.shape[1:]:
+            raise ArrayError(
+                f"{name}.centre has shape {centre.shape}; its weights {weights.shape}."
+            )
+        views.append(View(weights, bool(arrays[f"{name}.normalize"][0]), centre))
+    offsets = arrays.get("offsets")
+    if not views or offsets is None or any(len(v.weights) != len(offsets) for v in views):
+        raise ArrayError("the arrays of a rule are missing or disagree on the number of labels.")
+    words = WordWeights.from_arrays(arrays, len(offsets))
+    return LinearRule(tuple(views), offsets, "subtract_square" in arrays, words)
+
+
+def _check_matrix(arrays: Mapping[str, NDArray[Any]], name: str) -> Float:
+    matrix = arrays[name]
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise ArrayError(f"{name} must be a matrix of finite numbers.")
+    return matrix.astype(np.float64)
+
+
+def rule_of_centroids(centroids: Float, distance: Distance) -> Rule:
+    """Scores of a distance to given centroids."""
+    if not distance.linear:
+        return JensenShannonRule(centroids)
+    nothing = np.zeros(len(centroids))
+    if distance.name == "cosine":
+        return LinearRule((View(unit_rows(centroids), normalize=True),), nothing)
+    if distance.name == "dot":
+        return LinearRule((View(centroids, normalize=False),), nothing)
+    view = View(2.0 * centroids, normalize=False)
+    return LinearRule((view,), -squared_lengths(centroids), subtract_square=True)
 
 
 @dataclass(frozen=True)
@@ -30,10 +223,6 @@ class Pass:
     changed: int  # documents whose label differs from the pass before; 0 for the first
     objective: float
     scored: int  # documents that were scored; the label of the others could not change
-    total: int | None = None  # most passes that there will be; None if that is not known
-
-
-OnPass = Callable[[Pass], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,35 +234,31 @@ class Problem:
     n_labels: int  # of the user
     n_documents: int  # of the user, which come first
     distance: Distance
+    method: str  # as asked for
     max_iter: int = 100
     random_state: int = 0
-    on_pass: OnPass | None = None
-
-    def report(self, done: Pass) -> None:
-        """Call `on_pass`, if there is one."""
-        if self.on_pass is not None:
-            self.on_pass(done)
+    progress: Progress = NO_PROGRESS
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fitted:
-    """What a method returns; see `Refinement`."""
+    """What a method returns; `Refinement` documents it."""
 
     rule: Rule
     initial_rule: Rule
-    centroids: Float  # (n_labels, n_dims)
+    centroids: Float
     trace: tuple[Pass, ...]
     best_iteration: int
     converged: bool
-    method: str | None = None  # where it is not the one that was asked for
+    method: str
+    n_fitted: int
     reason: str | None = None
-    n_fitted: int | None = None  # where it is not all documents
-    share: float = 1.0  # see `Refinement`, and so for the next
+    share: float = 1.0
     collapsed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Refinement:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Refinement(Fitted):
     """The result of a refinement.
 
     Attributes
@@ -92,15 +277,15 @@ class Refinement:
     centroids
         (n_labels, n_dims) the refined labels in the space of the documents.
     trace
-        One entry per pass over the documents.
+        One entry per pass over the documents, with its ``iteration``, ``stage``, number of ``changed``
+        labels, ``objective`` and number of ``scored`` documents.
     best_iteration
         The pass whose labels are the result; 0 is no refinement.
     converged
         Whether the last pass changed no label, or as few as the method's tolerance allows.
     n_fitted
-        Documents that the labels were refined on.
-    n_without_label
-        Documents that have none.
+        Documents that the labels were refined on; the default method fits the weights of words on
+        more, see its option ``fit_sample``.
     method
         The method actually used.
     reason
@@ -114,28 +299,13 @@ class Refinement:
         Whether less than half of that is left because clusters collapsed onto a few labels.
     diagnosis
         Whether the result can be trusted; None without names of the labels.
-    n_sets
-        Sets of anchors whose scores are averaged; 1 except for an ensemble.
     """
 
     predictions: NDArray[np.intp]
-    scores: NDArray[np.float32]
+    scores: Single
     unrefined: NDArray[np.intp]
-    rule: Rule
-    initial_rule: Rule
-    centroids: Float
-    trace: tuple[Pass, ...]
-    best_iteration: int
-    converged: bool
-    n_fitted: int
-    n_without_label: int
-    method: str
     distance: str
-    reason: str | None = None
-    share: float = 1.0
-    collapsed: bool = False
     diagnosis: Diagnosis | None = None
-    n_sets: int = 1
 
     @property
     def n_iter(self) -> int:
@@ -146,3 +316,8 @@ class Refinement:
     def n_moved(self) -> int:
         """Documents whose label differs from the unrefined one."""
         return int(np.count_nonzero(self.predictions != self.unrefined))
+
+    @property
+    def n_without_label(self) -> int:
+        """Documents that have none."""
+        return int(np.count_nonzero(self.predictions < 0))

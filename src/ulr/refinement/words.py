@@ -14,21 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import ArrayError
+from ulr.refinement import constants
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN
-from ulr.refinement.products import Float, Labels, Single, mean_lead
+from ulr.refinement.distances import Float, Labels, Rows, Single, mean_lead
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-_FOLDS = 4
-_SMOOTHING = 0.3
-_MOST_WORDS = 20_000
-_FEWEST_DOCUMENTS = 2
-_MULTIPLIER_SAMPLE = 2_000
-_LARGEST_WEIGHT = 1e4  # half precision has no number above 65,504
-_MOST_MULTIPLIER = 32.0  # mean lead, in log odds
-_LEAST_MULTIPLIER = 1e-2
-_SIZE_STEPS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,39 +67,14 @@ class WordWeights:
                 raise ArrayError("the word weights of a rule must be finite numbers.")
         return cls(columns, **found)
 
-    def rounded(self) -> WordWeights:
-        """The weights as they are when they have been saved and loaded."""
-        rounded = WordWeights.from_arrays(self.arrays(), self.weights.shape[1])
-        assert rounded is not None
-        return rounded
 
-
-@dataclass(frozen=True, eq=False)
-class Vocabulary:
-    """Words that are used; columns and inverse document frequencies as of `WordWeights`."""
-
-    columns: NDArray[np.int32]
-    idf: Single
-
-    @classmethod
-    def of(cls, counts: csr_matrix) -> Vocabulary:
-        """The words in two documents or more, but in at most half of them."""
-        n = counts.shape[0]
-        frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
-        most = max(_FEWEST_DOCUMENTS, n / 2)
-        columns = np.flatnonzero((frequencies >= _FEWEST_DOCUMENTS) & (frequencies <= most))
-        return cls(columns.astype(np.int32), np.log(n / frequencies[columns]).astype(np.float32))
-
-    def most_informative(
-        self, counts: csr_matrix, shares: Single, most: int = _MOST_WORDS
-    ) -> Vocabulary:
-        """The words whose probability depends most on the label."""
-        if len(self.columns) <= most:
-            return self
-        totals = label_totals(tf_idf(counts, self.columns, self.idf), shares)
-        information = (totals * naive_bayes(totals, word_probabilities(totals))).sum(axis=1)
-        best = np.sort(np.argpartition(-information, most)[:most])
-        return Vocabulary(self.columns[best], self.idf[best])
+def used_words(counts: csr_matrix) -> tuple[NDArray[np.int32], Single]:
+    """Columns and inverse document frequencies of the words in two to half of the documents."""
+    n = counts.shape[0]
+    frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
+    most = max(constants.FEWEST_WITH_WORD, n / 2)
+    columns = np.flatnonzero((frequencies >= constants.FEWEST_WITH_WORD) & (frequencies <= most))
+    return columns.astype(np.int32), np.log(n / frequencies[columns]).astype(np.float32)
 
 
 def tf_idf(counts: csr_matrix, columns: NDArray[np.int32], idf: Single) -> csr_matrix:
@@ -129,125 +95,87 @@ def tf_idf(counts: csr_matrix, columns: NDArray[np.int32], idf: Single) -> csr_m
     return csr_matrix((values.astype(np.float32), indices, starts), shape=shape)
 
 
-def naive_bayes(totals: Float, overall: Float) -> Single:
-    """Log ratio of each word's probability in a label to its overall one, (n_words, n_labels).
-
-    From (n_words, n_labels) sums of tf-idf weights and (n_words,) overall probabilities.
-    """
-    added = _SMOOTHING * totals.sum() / totals.shape[1]
+def naive_bayes(totals: Float, everything: Float) -> Single:
+    """(n_words, n_labels) log ratio of a word's probability in a label to that in all documents."""
+    overall = everything.sum(axis=1) + 1e-9
+    overall /= overall.sum()
+    added = constants.SMOOTHING * totals.sum() / totals.shape[1]
     if added <= 0.0:
         return np.zeros(totals.shape, dtype=np.float32)
     probabilities = (totals + added * overall[:, None]) / (totals.sum(axis=0) + added)
     return np.log(probabilities / overall[:, None]).astype(np.float32)
 
 
-def cross_fitted_scores(weights: csr_matrix, shares: Single, folds: NDArray[np.integer]) -> Single:
-    """Naive Bayes scores, (n, n_labels), of documents that it was not trained on.
-
-    It is trained on (n, n_words) tf-idf weights and (n, n_labels) shares of the other folds.
-    """
-    rows = [np.flatnonzero(folds == number) for number in range(_FOLDS)]
-    totals = [label_totals(weights[some], shares[some]) for some in rows]
+def cross_fitted_scores(weights: csr_matrix, shares: Single, hashes: NDArray[np.uint64]) -> Single:
+    """Naive Bayes scores, (n, n_labels), trained on tf-idf weights and shares of other folds."""
+    folds = (hashes >> np.uint64(32)) % np.uint64(constants.FOLDS)
+    rows = [np.flatnonzero(folds == number) for number in range(constants.FOLDS)]
+    totals = [(weights[some].T @ shares[some]).astype(np.float64) for some in rows]
     total = np.sum(totals, axis=0)
-    overall = word_probabilities(total)
     scores = np.zeros(shares.shape, dtype=np.float32)
     for some, own in zip(rows, totals, strict=True):
-        scores[some] = weights[some] @ naive_bayes(total - own, overall)
+        scores[some] = weights[some] @ naive_bayes(total - own, total)
     return scores
 
 
 def content_hashes(counts: csr_matrix) -> NDArray[np.uint64]:
-    """(n,) a hash of the words of each document.
-
-    Folds and samples that are drawn by it do not depend on the order of the documents, and equal
-    documents share a fold.
-    """
+    """(n,) hashes of words: folds drawn by them depend on no order, and equal documents share one."""
     key = (counts.indices.astype(np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15)
     key = (key ^ (key >> np.uint64(29))) * counts.data.astype(np.uint64)
     ends = np.concatenate([[np.uint64(0)], np.cumsum(key, dtype=np.uint64)])
     return ends[counts.indptr[1:]] - ends[counts.indptr[:-1]]
 
 
-def folds_of(hashes: NDArray[np.uint64]) -> NDArray[np.int8]:
-    """(n,) fold of each document."""
-    return ((hashes >> np.uint64(32)) % np.uint64(_FOLDS)).astype(np.int8)
-
-
-def label_totals(weights: csr_matrix, shares: Single) -> Float:
-    """(n_words, n_labels) sums of tf-idf weights by label."""
-    return np.asarray(weights.T @ shares, dtype=np.float64)
-
-
-def word_probabilities(totals: Float) -> Float:
-    """(n_words,) overall probability of each word."""
-    overall = totals.sum(axis=1) + 1e-9
-    return overall / overall.sum()
-
-
 def fit_words(
-    counts: csr_matrix,
-    scores: Single,
-    codes: Labels,
-    log_sizes: Float,
-    factor: float,
-    keep_sizes: float = 0.0,
+    counts: csr_matrix,  # (n, n_columns)
+    scores: Single,  # (n, n_labels) of the rule
+    codes: Labels,  # (n,) known labels, see `Block.known`
+    log_sizes: Float,  # (n_labels,) the log prior that is part of the scores
+    factor: float,  # of the weights
+    keep_sizes: float = 0.0,  # share of the change of the labels' sizes that offsets undo
 ) -> WordWeights | None:
-    """Weights of words whose scores are added to those of a rule.
+    """Weights of words whose scores are added to those of a rule; None where words say nothing.
 
     Naive Bayes is trained on the posterior of the rule, and its scores of documents that it was not
     trained on are added with the multiplier that best explains that posterior. The weights are then
-    trained on the posterior of both. None where words say nothing.
-
-    Parameters
-    ----------
-    counts
-        (n, n_columns) word counts.
-    scores
-        (n, n_labels) of the rule.
-    codes
-        (n,) known labels, see `Block.known`.
-    log_sizes
-        (n_labels,) the log prior that is part of the scores.
-    factor
-        Factor of the weights.
-    keep_sizes
-        Share of the change of the labels' sizes by words that the offsets undo. Naive Bayes prefers
-        small labels where the sizes are skewed, since few documents hardly change the overall
-        probabilities of words that it starts from.
+    trained on the posterior of both. Naive Bayes prefers small labels where sizes are skewed, since
+    few documents hardly change the overall probabilities that it starts from: hence `keep_sizes`.
     """
     used = np.flatnonzero(codes != EXCLUDED)
     if len(used) < len(codes):
         counts, scores, codes = counts[used], scores[used], codes[used]
     posterior = _posterior(scores, codes)
-    vocabulary = Vocabulary.of(counts).most_informative(counts, posterior)
-    weights = tf_idf(counts, vocabulary.columns, vocabulary.idf)
+    columns, idf = used_words(counts)
+    weights = tf_idf(counts, columns, idf)
+    if len(columns) > constants.MOST_WORDS:
+        totals = (weights.T @ posterior).astype(np.float64)
+        information = (totals * naive_bayes(totals, totals)).sum(axis=1)
+        best = np.sort(np.argpartition(-information, constants.MOST_WORDS)[: constants.MOST_WORDS])
+        columns, idf = columns[best], idf[best]
+        weights = tf_idf(counts, columns, idf)
     hashes = content_hashes(counts)
-    from_words = cross_fitted_scores(weights, posterior, folds_of(hashes))
-    sample = np.argsort(hashes, kind="stable")[:_MULTIPLIER_SAMPLE]
+    from_words = cross_fitted_scores(weights, posterior, hashes)
+    sample = np.argsort(hashes, kind="stable")[: constants.MULTIPLIER_SAMPLE]
     multiplier = _multiplier(from_words, posterior, log_sizes, sample)
-    if multiplier < _LEAST_MULTIPLIER:
+    if multiplier < constants.LEAST_MULTIPLIER:
         return None
     weight = np.float32(factor * multiplier)
     both = scores + weight * from_words
     offsets = np.zeros(scores.shape[1], dtype=np.float32)
     if keep_sizes > 0.0:
-        wanted = posterior[sample].sum(axis=0)
-        found = keep_sizes * _size_offsets(both[sample], codes[sample], wanted)
-        offsets = found.astype(np.float32)
-    totals = label_totals(weights, _posterior(both + offsets, codes))
-    table = weight * naive_bayes(totals, word_probabilities(totals))
-    if not np.abs(table).max(initial=0.0) < _LARGEST_WEIGHT:
+        wanted, found = posterior[sample].sum(axis=0), np.zeros(len(offsets))
+        for _ in range(constants.SIZE_STEPS):
+            shifted = both[sample] + found.astype(np.float32)
+            sizes = _posterior(shifted, codes[sample]).sum(axis=0)
+            found += np.log((wanted + 1.0) / (sizes + 1.0))
+        offsets = (keep_sizes * found).astype(np.float32)
+    totals = (weights.T @ _posterior(both + offsets, codes)).astype(np.float64)
+    table = weight * naive_bayes(totals, totals)
+    if not np.abs(table).max(initial=0.0) < constants.LARGEST_WEIGHT:
         return None
-    return WordWeights(vocabulary.columns, vocabulary.idf, table, offsets).rounded()
-
-
-def _size_offsets(scores: Single, codes: Labels, wanted: Single) -> Float:
-    """(n_labels,) offsets of scores with which the labels have the wanted sizes."""
-    offsets = np.zeros(len(wanted))
-    for _ in range(_SIZE_STEPS):
-        sizes = _posterior(scores + offsets.astype(np.float32), codes).sum(axis=0)
-        offsets += np.log((wanted + 1.0) / (sizes + 1.0))
-    return offsets
+    # As when saved and loaded.
+    idf, table = (each.astype(np.float16).astype(np.float32) for each in (idf, table))
+    return WordWeights(columns, idf, table, offsets)
 
 
 def _posterior(scores: Single, codes: Labels) -> Single:
@@ -260,9 +188,7 @@ def _posterior(scores: Single, codes: Labels) -> Single:
     return posterior
 
 
-def _multiplier(
-    scores: Single, posterior: Single, log_sizes: Float, rows: NDArray[np.intp]
-) -> float:
+def _multiplier(scores: Single, posterior: Single, log_sizes: Float, rows: Rows) -> float:
     """Factor of scores whose softmax, with the log prior, is closest to a posterior in some rows."""
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
@@ -277,6 +203,9 @@ def _multiplier(
         )
 
     found = minimize_scalar(
-        cross_entropy, bounds=(0.0, _MOST_MULTIPLIER), method="bounded", options={"xatol": 0.01}
+        cross_entropy,
+        bounds=(0.0, constants.MOST_MULTIPLIER),
+        method="bounded",
+        options={"xatol": 0.01},
     )
     return float(found.x) / lead
