@@ -11,7 +11,7 @@ from ulr.files import (
     FileIdentity,
     atomic_file,
     atomic_folder,
-    refuse_existing,
+    check_destination,
     sha256,
     temporary_copy,
     user_cache,
@@ -142,9 +142,9 @@ def test_hash_is_that_of_the_content(tmp_path):
 def test_existing_path_is_refused_unless_forced(tmp_path):
     path = tmp_path / "out.csv"
     path.touch()
-    refuse_existing(path, True, TableError, "--force")
+    check_destination(path, True, TableError, "--force")
     with pytest.raises(TableError, match=r"out\.csv already exists; .* replace it with --force\.$"):
-        refuse_existing(path, False, TableError, "--force")
+        check_destination(path, False, TableError, "--force")
 
 
 def test_a_file_is_recognised_by_size_time_and_content(tmp_path):

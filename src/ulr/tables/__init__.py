@@ -7,13 +7,13 @@ from ulr.tables.batch import Added, Batch
 from ulr.tables.formats import (
     FORMAT_NAMES,
     TEXT_FORMATS,
-    Source,
     TableFormat,
+    check_output_name,
     format_of_name,
-    unknown_ending,
 )
-from ulr.tables.table import Table, batch_texts, find_files, open_source, open_table, source_batches
-from ulr.tables.writing import write_table
+from ulr.tables.json_files import parse_json_object
+from ulr.tables.source import Source, check_same_columns, open_source
+from ulr.tables.table import Table, find_files, open_table, write_table
 
 __all__ = [
     "FORMAT_NAMES",
@@ -23,12 +23,12 @@ __all__ = [
     "Source",
     "Table",
     "TableFormat",
-    "batch_texts",
+    "check_output_name",
+    "check_same_columns",
     "find_files",
     "format_of_name",
     "open_source",
     "open_table",
-    "source_batches",
-    "unknown_ending",
+    "parse_json_object",
     "write_table",
 ]

@@ -1,10 +1,11 @@
-"""A few thousand rows of a table, as they were read."""
+"""A few thousand rows of a file: an Arrow batch, or records where Arrow would lose something."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ulr.errors import TableError
 
@@ -12,106 +13,110 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Record = dict[str, Any]
+Added = Mapping[str, Sequence[Any]]  # values of further columns, by name
+Value = TypeVar("Value")
 
 BATCH_ROWS = 16_384
-
-
-class Rows(Protocol):
-    """Rows of values, all in the same order."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[list[Any]]: ...
-
-    def column(self, place: int, /) -> list[Any]:
-        """The values of a column, by its position."""
-        ...
-
-
-class RowList(list[list[Any]]):
-    """Rows in a list."""
-
-    def column(self, place: int, /) -> list[Any]:
-        """The values of a column, by its position."""
-        return [row[place] for row in self]
-
-
-class LazyRows:
-    """What rows were read from, made when it is asked for."""
-
-    def __init__(self, make: Callable[[], list[bytes]]) -> None:
-        self._make = make
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._make())
+_BATCH_LETTERS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some consecutive rows, in one of three forms.
+    """Some consecutive rows of a file.
 
-    Attributes
-    ----------
-    first_row
-        Number of rows before them.
-    columns
-        Names of the columns of `rows`.
-    rows
-        Values of each row, in the order of `columns`; None where records or a table are given.
-    records
-        Rows with keys of their own, as JSON has them; None in the other forms.
-    table
-        An Arrow table; None in the other forms.
-    raw
-        What each row was read from, for an output of the same format: text, or bytes in UTF-8. None
-        without one.
+    They are an Arrow batch; or records for JSON, whose rows have keys and nested values of their own,
+    and for Excel, whose columns hold values of several types.
     """
 
-    first_row: int
-    columns: Sequence[str] = ()
-    rows: Rows | None = None
-    records: list[Record] | None = None
-    table: pa.Table | None = None
-    raw: Iterable[Any] | None = field(default=None, repr=False)
+    name: str  # of the file
+    first_row: int  # rows of the file before them
+    data: pa.RecordBatch | list[Record]
+    raw: Any = field(default=None, repr=False)  # texts of the rows, to copy into the same format
 
     def __len__(self) -> int:
-        if self.table is not None:
-            return int(self.table.num_rows)
-        return len(self.rows if self.rows is not None else self.records or ())
+        return len(self.data)
+
+    def where(self, place: int) -> str:
+        """What messages call a row of the batch."""
+        return f"{self.name} row {self.first_row + place + 1}"
 
     def column(self, name: str) -> list[Any]:
         """The values of a column; None where a record has none."""
-        if self.table is not None:
-            return list(_python_values(self.table.column(name)))
-        if self.records is not None:
-            return [record.get(name) for record in self.records]
-        return [] if self.rows is None else self.rows.column(list(self.columns).index(name))
+        if isinstance(self.data, list):
+            return [record.get(name) for record in self.data]
+        values = self.data.column(name)
+        try:
+            return list(values.to_pylist())
+        except (ValueError, OverflowError, KeyError) as error:
+            return _as_texts(values, error)
 
-    def as_records(self) -> list[Record]:
+    def records(self) -> list[Record]:
         """The rows as records, whatever they were read from."""
-        if self.records is not None:
-            return self.records
-        if self.table is not None:
-            names = self.table.column_names
-            values = [_python_values(column) for column in self.table.columns]
-            return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows or ()]
+        if isinstance(self.data, list):
+            return self.data
+        names = self.data.schema.names
+        rows = zip(*map(self.column, names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def texts(self, columns: Sequence[str]) -> list[str]:
+        """The document of each row: its columns, joined by a space; numbers and dates are text."""
+        parts = []
+        for column in columns:
+            values = self.column(column)
+            if set(map(type, values)) != {str}:
+                for place, value in enumerate(values):
+                    if isinstance(value, bytes | dict | list):
+                        raise TableError(
+                            f"{self.where(place)}: column {column!r} holds {str(value)[:60]!r}, not "
+                            "a text."
+                        )
+                values = ["" if value is None else str(value) for value in values]
+            parts.append(values)
+        if len(parts) == 1:
+            return parts[0]
+        return [" ".join(filter(None, row)) for row in zip(*parts, strict=True)]
 
 
-Added = Mapping[str, Sequence[Any]]  # values of further columns, by name
+def in_batches(rows: Iterable[tuple[Value, str]]) -> Iterator[tuple[list[Value], list[str]]]:
+    """Values and the texts they were read from, in lists of limited length."""
+    values, texts, n_letters = list[Value](), list[str](), 0
+    for value, text in rows:
+        values.append(value)
+        texts.append(text)
+        n_letters += len(text)
+        if len(values) == BATCH_ROWS or n_letters > _BATCH_LETTERS:
+            yield values, texts
+            values, texts, n_letters = [], [], 0
+    if values:
+        yield values, texts
 
 
-def _python_values(column: pa.ChunkedArray) -> list[Any]:
-    """Values of an Arrow column; as text where Python has no value for a date or a time."""
+class Memo(dict[Any, str]):
+    """Texts of the values of an added column, of which few are distinct."""
+
+    def __init__(self, text_of: Callable[[Any], str]) -> None:
+        self._text_of = text_of
+
+    def __missing__(self, value: Any) -> str:
+        self[value] = text = self._text_of(value)
+        return text
+
+
+def as_cell(value: Any) -> Any:
+    """A value for a format that has no nested ones and no null; those are JSON and nothing."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return "" if value is None else value
+
+
+def _as_texts(column: pa.Array, error: Exception) -> list[Any]:
+    """Dates and times of an Arrow column for which Python has no value."""
     import pyarrow as pa
 
     try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError, KeyError) as error:
-        try:
-            return list(column.cast(pa.string()).to_pylist())
-        except pa.ArrowException:
-            raise TableError(
-                f"a Parquet column of {column.type} has a value that cannot be read: "
-                f"{str(error)[:200].rstrip('.')}."
-            ) from None
+        return list(column.cast(pa.string()).to_pylist())
+    except pa.ArrowException:
+        raise TableError(
+            f"a Parquet column of {column.type} has a value that cannot be read: "
+            f"{str(error)[:200].rstrip('.')}."
+        ) from None

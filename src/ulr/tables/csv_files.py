@@ -1,8 +1,8 @@
-"""CSV and TSV files.
+"""CSV and TSV files: regular blocks of rows are read by pyarrow, the others by the csv module.
 
-Regular rows are split block by block, see `ulr.tables.csv_blocks`. All others are split here rather
-than by the csv module, which limits the length of fields for the whole process and does not tell
-what a row was read from; tests compare the rows of all three.
+pyarrow silently reads ``"a" b`` as ``a b``, and all that follows an unclosed quote as one field. So
+quotes are checked before, and a block that is irregular in any way is left to the strict csv module,
+which names the broken row.
 """
 
 from __future__ import annotations
@@ -10,27 +10,33 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
-from typing import IO, Any
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain, islice, tee
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 
 from ulr.errors import TableError
 from ulr.files import open_bytes
-from ulr.tables.batch import BATCH_ROWS, Added, Batch, LazyRows, RowList
-from ulr.tables.csv_blocks import CsvBlock, count_bytes, read_blocks, split_block
-from ulr.tables.formats import Source, common_columns, scanned
-from ulr.tables.text_io import open_text
+from ulr.tables.batch import BATCH_ROWS, Added, Batch, Memo, as_cell
+from ulr.tables.source import Source, open_text
 
+if TYPE_CHECKING:
+    from ulr.tables.table import Table
+
+_BLOCK_BYTES, _MOST_BYTES = 1 << 20, 1 << 22
+_QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 _DELIMITERS = ",;\t|"
 _SNIFFED_LINES = 20
-_LONGEST_NAMING = 100  # bytes of a line that names the delimiter
+_BLANK = ("\n", "\r\n", "\r")
+_UNCLOSED = "unexpected end of data"  # what the csv module says
 
-
-class UnclosedQuoteError(ValueError):
-    """A quoted field does not end."""
+# Of the whole process; the module has no other, and its default of 128 KiB is short.
+csv.field_size_limit(2**31 - 1)
 
 
 def delimiter_of(head: str) -> tuple[str, bool]:
@@ -42,263 +48,225 @@ def delimiter_of(head: str) -> tuple[str, bool]:
     named = head.partition("\n")[0].strip(' "\r')
     if named.lower().startswith("sep=") and len(named) == 5:
         return named[4], True
-    whole_lines = head.splitlines()[:_SNIFFED_LINES]
-    if len(whole_lines) > 1 and not head.endswith("\n"):
-        whole_lines = whole_lines[:-1]
-    best = ",", 1
+    lines = head.splitlines()[:_SNIFFED_LINES]
+    if len(lines) > 1 and not head.endswith("\n"):
+        lines = lines[:-1]
+    best, most = ",", 1
     for delimiter in _DELIMITERS:
-        widths = _widths(whole_lines, delimiter)
-        if widths and min(widths) == max(widths) > best[1]:
-            best = delimiter, widths[0]
-    if best[1] == 1:  # lines of unequal width: the most frequent character of the header
-        counts = {each: whole_lines[0].count(each) for each in _DELIMITERS} if whole_lines else {}
-        most = max(counts, key=lambda each: counts[each], default=",")
-        if counts.get(most):
-            return most, False
-    return best[0], False
-
-
-def _widths(lines: list[str], delimiter: str) -> list[int]:
-    """Numbers of fields of the complete rows in some lines; none if they are not CSV."""
-    rows = []
-    try:
-        for _, fields, _ in parse_rows(iter(lines), delimiter):
-            rows.append(fields)
-    except UnclosedQuoteError:  # a row that goes on in later lines
-        pass
-    except ValueError:
-        return []
-    return [len(row) for row in rows if row != [""]]
-
-
-def parse_rows(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str], str]]:
-    """Rows of CSV text: the number of the first line, the fields, and the text without line end.
-
-    Raises
-    ------
-    ValueError
-        With the number of the line that a broken row begins on, and what is wrong.
-    """
-    number = 0
-    for line in lines:
-        number += 1
-        if '"' not in line:
-            text = line.rstrip("\r\n")
-            yield number, text.split(delimiter), text
-            continue
-        first, parts = number, [line]
-        fields: list[str] = []
-        quoted: list[str] | None = None  # parts of a quoted field that is not closed yet
-        position = 0
-        while True:
-            text = parts[-1]
-            end = len(text.rstrip("\r\n"))
-            while True:
-                if quoted is None:
-                    if text[position : position + 1] == '"':
-                        quoted, position = [], position + 1
-                    else:
-                        stop = text.find(delimiter, position, end)
-                        fields.append(text[position : end if stop < 0 else stop])
-                        if stop < 0:
-                            position = -1
-                            break
-                        position = stop + 1
-                        continue
-                stop = text.find('"', position)
-                if stop < 0:
-                    quoted.append(text[position:])
-                    break
-                if text[stop + 1 : stop + 2] == '"':
-                    quoted.append(text[position : stop + 1])
-                    position = stop + 2
-                    continue
-                quoted.append(text[position:stop])
-                fields.append("".join(quoted))
-                quoted, position = None, stop + 1
-                if position >= end:
-                    position = -1
-                    break
-                if text[position] != delimiter:
-                    raise ValueError(
-                        f"{first}: {delimiter!r} expected after the quote in {text[:40]!r}"
-                    )
-                position += 1
-            if quoted is None:
-                break
-            more = next(lines, None)
-            if more is None:
-                raise UnclosedQuoteError(f"{first}: a quote is never closed")
-            number += 1
-            parts.append(more)
-            position = 0
-        yield first, fields, "".join(parts).rstrip("\r\n")
-
-
-def _rows(
-    source: Source, lines: Iterator[str], n_before: int = 0
-) -> Iterator[tuple[int, list[str], str]]:
-    """Rows of a file, of which some lines were read before."""
-    try:
-        for number, fields, raw in parse_rows(lines, source.delimiter):
-            yield n_before + number, fields, raw
-    except ValueError as error:
-        if isinstance(error, UnicodeError):
-            raise
-        line, _, reason = str(error).partition(": ")
-        raise TableError(
-            f"{source.name}: the row that begins on line {n_before + int(line)} is broken: {reason}."
-        ) from None
-
-
-def _names_delimiter(source: Source, line: str) -> bool:
-    """Whether the first line of a file names the delimiter."""
-    return line.strip(' "\r\n').lower() == f"sep={source.delimiter}"
+        widths = list[int]()
+        try:
+            widths.extend(map(len, csv.reader(lines, delimiter=delimiter, strict=True)))
+        except csv.Error as error:
+            if str(error) != _UNCLOSED:  # a row that goes on in later lines
+                continue
+        widths = [width for width in widths if width]
+        if widths and min(widths) == max(widths) > most:
+            best, most = delimiter, widths[0]
+    if most == 1 and lines:  # lines of unequal width: the most frequent one of the header
+        frequent = max(_DELIMITERS, key=lines[0].count)
+        return (frequent if frequent in lines[0] else ","), False
+    return best, False
 
 
 def columns(source: Source) -> list[str]:
     """The fields of the first row, or c1, c2, … without a header."""
-    with open_text(source.path, source.encoding) as lines:
-        rows = _rows(source, lines)
-        filled = (
-            fields
-            for number, fields, raw in rows
-            if raw and not (number == 1 and _names_delimiter(source, raw))
-        )
-        first = next(filled, [])
-    return first if source.header else [f"c{i}" for i in range(1, len(first) + 1)]
+    fields, _, _ = _beginning(source)
+    return fields if source.header else [f"c{i + 1}" for i in range(len(fields))]
+
+
+def _beginning(source: Source) -> tuple[list[str], int, int]:
+    """The first row, and the lines and bytes, as UTF-8, before the rows of values."""
+    n_lines = n_bytes = 0
+    with open_text(source) as file:
+        for number, last, fields, text in _rows(source, file):
+            names_delimiter = text.strip(' "\r\n').lower() == f"sep={source.delimiter}"
+            is_skipped = text in _BLANK or (number == 1 and names_delimiter)
+            if source.header or (number == 1 and names_delimiter):
+                n_lines, n_bytes = last, n_bytes + len(text.encode())
+            if not is_skipped:
+                return fields, n_lines, n_bytes
+    return [], n_lines, n_bytes
 
 
 def batches(source: Source) -> Iterator[Batch]:
-    """The rows in batches, with what each was read from."""
-    if source.encoding not in ("utf-8", "utf-8-sig"):
-        with open_text(source.path, source.encoding) as lines:
-            yield from _careful_batches(source, lines)
-        return
+    """The rows in batches of text, with what each was read from."""
+    _, n_lines, n_bytes = _beginning(source)
+    start = 0
     with open_bytes(source.path) as file:
-        blocks = read_blocks(file)
-        start = n_lines = 0
-        for block in blocks:
-            first = n_lines == 0
-            rows = _regular_rows(source, block, first)
-            if rows is None:
-                rest = io.TextIOWrapper(file, encoding="utf-8", newline="")
-                text = block.decode("utf-8-sig" if first else "utf-8")
-                remaining = chain(io.StringIO(text, newline=""), rest)
-                yield from _careful_batches(source, remaining, start, n_lines)
-                return
-            n_lines += count_bytes(block, b"\n")
-            for row in range(0, len(rows), BATCH_ROWS):
-                some = rows[row : row + BATCH_ROWS]
-                yield Batch(start, source.columns, some, raw=LazyRows(some.raw))
+        if source.encoding != "utf-8-sig":
+            stream = pa.PythonFile(file, "r")
+            file = io.BufferedReader(pa.transcoding_input_stream(stream, source.encoding, "utf-8"))
+        elif file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            file.seek(0)
+        file.read(n_bytes)
+        for block in _row_blocks(file):
+            if (found := _by_pyarrow(source, block)) is not None:
+                data, texts = found
+                n_lines += _count(block, _LINE_FEED)
+            else:
+                further = map(bytes.decode, iter(file.readline, b""))
+                data, texts, n_lines = _by_csv_module(source, block.decode(), further, n_lines)
+            for row in range(0, len(data), BATCH_ROWS):
+                some = data.slice(row, BATCH_ROWS)
+                yield Batch(source.name, start, some, texts.slice(row, BATCH_ROWS))
                 start += len(some)
 
 
-def _regular_rows(source: Source, block: bytes, first: bool) -> CsvBlock | None:
-    """The rows of a block without the header; None if they are not regular."""
-    if not first:
-        return split_block(block, source.delimiter, len(source.columns))
-    block = block.removeprefix(codecs.BOM_UTF8)
-    line, _, rest = block.partition(b"\n")
-    if len(line) < _LONGEST_NAMING and _names_delimiter(source, line.decode()):
-        block = rest
-    rows = split_block(block, source.delimiter, len(source.columns))
-    if rows is None or not source.header:
-        return rows
-    filled = np.flatnonzero(rows.edges[:, -1] > rows.edges[:, 0] + 1)
-    return rows[int(filled[0]) + 1 :] if len(filled) else None
+def _row_blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """The content of a file in blocks that end with a line, and with a row unless it is long."""
+    block, n_quotes = b"", 0
+    while lines := file.read(_BLOCK_BYTES) + file.readline():
+        block += lines
+        n_quotes += _count(lines, _QUOTE)
+        if n_quotes % 2 == 0 or len(block) >= _MOST_BYTES:
+            yield block
+            block, n_quotes = b"", 0
+    if block:
+        yield block
 
 
-def _careful_batches(
-    source: Source, lines: Iterator[str], start: int = 0, n_lines: int = 0
-) -> Iterator[Batch]:
-    """The rows of lines of text in batches; so many rows and lines were read before."""
-    width = len(source.columns)
-    header_read = not source.header or n_lines > 0
-    rows, raws = RowList(), list[bytes]()
-    for number, fields, raw in _rows(source, lines, n_lines):
-        if number == 1 and _names_delimiter(source, raw):
-            continue
-        if not header_read:
-            header_read = bool(raw)
-            continue
-        # A blank line is a row only where an empty field could not be written otherwise.
-        if not raw and width > 1:
-            continue
-        if len(fields) != width:
-            raise TableError(
-                f"{source.name} line {number} has {len(fields)} fields, but {width} were expected: "
-                f"{', '.join(source.columns)}."
-            )
-        rows.append(fields)
-        raws.append(raw.encode())
-        if len(rows) == BATCH_ROWS:
-            yield Batch(start, source.columns, rows, raw=raws)
-            start, rows, raws = start + len(rows), RowList(), []
-    if rows:
-        yield Batch(start, source.columns, rows, raw=raws)
+def _count(block: bytes, byte: int) -> int:
+    """How often a byte occurs; faster than Python's method where that is often."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == byte))
+
+
+def _by_pyarrow(source: Source, block: bytes) -> tuple[pa.RecordBatch, pa.Array] | None:
+    """Fields and texts of the rows of a block; None if it is not regular."""
+    texts = _row_texts(block, source.delimiter)
+    if texts is None:
+        return None
+    several = len(source.columns) > 1
+    try:
+        table = pa.csv.read_csv(
+            pa.BufferReader(block),
+            read_options=pa.csv.ReadOptions(
+                use_threads=False, block_size=len(block) + 1, column_names=source.columns
+            ),
+            # A blank line is a row only where an empty field could not be written otherwise.
+            parse_options=pa.csv.ParseOptions(
+                delimiter=source.delimiter, newlines_in_values=True, ignore_empty_lines=several
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(source.columns, pa.string())
+            ),
+        )
+    except pa.ArrowInvalid:  # rows of another length, or not UTF-8
+        return None
+    if several and len(texts) > len(table):
+        texts = texts.filter(pc.invert(pc.is_in(texts, pa.array(_BLANK))))
+    if len(texts) != len(table) or not len(table):
+        return None
+    return table.combine_chunks().to_batches()[0], texts
+
+
+def _row_texts(block: bytes, delimiter: str) -> pa.Array | None:
+    """The rows of a block with their line ends; None if its quotes or line ends are irregular."""
+    if not delimiter.isascii() or block.startswith(codecs.BOM_UTF8):
+        return None
+    numbers = np.frombuffer(block, np.uint8)
+    if b"\r" in block:
+        returns = np.flatnonzero(numbers == _RETURN)
+        if returns[-1] == len(block) - 1 or (numbers[returns + 1] != _LINE_FEED).any():
+            return None
+    ends = np.flatnonzero(numbers == _LINE_FEED) + 1
+    if b'"' in block:
+        # Quotes must alternately begin and end fields, or be doubled inside of one.
+        quotes = np.flatnonzero(numbers == _QUOTE)
+        if len(quotes) % 2:
+            return None
+        around = np.pad(numbers, 1, constant_values=_LINE_FEED)
+        before, after = around[quotes[::2]], around[quotes[1::2] + 2]
+        bounds = [ord(delimiter), _LINE_FEED, _QUOTE]
+        if not (np.isin(before, bounds).all() and np.isin(after, [*bounds, _RETURN]).all()):
+            return None
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    if len(ends) == 0 or ends[-1] != len(block):
+        ends = np.append(ends, len(block))
+    offsets = np.append(0, ends).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
+    return pa.Array.from_buffers(pa.string(), len(ends), buffers)
+
+
+def _by_csv_module(
+    source: Source, block: str, further: Iterator[str], n_before: int
+) -> tuple[pa.RecordBatch, pa.Array, int]:
+    """Fields and texts of the rows of a block, and their last line; the last row may go on."""
+    lines = list(io.StringIO(block, newline=""))
+    width, rows, texts = len(source.columns), list[list[str]](), list[str]()
+    end_of_block = n_lines = n_before + len(lines)
+    for number, n_lines, fields, text in _rows(source, chain(lines, further), n_before):
+        if text not in _BLANK or width == 1:
+            if len(fields) != width:
+                raise TableError(
+                    f"{source.name} line {number} has {len(fields)} fields, but {width} were "
+                    f"expected: {', '.join(source.columns)}."
+                )
+            rows.append(fields)
+            texts.append(text)
+        if n_lines >= end_of_block:
+            break
+    values = zip(*rows, strict=True) if rows else [()] * width
+    arrays = [pa.array(column, pa.string()) for column in values]
+    data = pa.RecordBatch.from_arrays(arrays, list(source.columns))
+    return data, pa.array(texts, pa.string()), n_lines
+
+
+def _rows(
+    source: Source, lines: Iterable[str], n_before: int = 0
+) -> Iterator[tuple[int, int, list[str], str]]:
+    """Rows of some lines: the numbers of the first and last line, the fields, and the text."""
+    given, again = tee(lines)
+    reader = csv.reader(given, delimiter=source.delimiter, strict=True)
+    start = 0
+    try:
+        for fields in reader:
+            end = reader.line_num
+            text = "".join(islice(again, end - start))
+            yield n_before + start + 1, n_before + end, fields or [""], text
+            start = end
+    except csv.Error as error:
+        reason = "a quote is never closed" if str(error) == _UNCLOSED else error
+        raise TableError(
+            f"{source.name}: the row that begins on line {n_before + start + 1} is broken: {reason}."
+        ) from None
 
 
 def write(
     file: IO[bytes],
-    sources: Sequence[Source],
+    table: Table,
     rows: Iterable[tuple[Batch, Added]],
     added: dict[str, type],
-    delimiter: str | None = None,
+    format_: str,
 ) -> None:
-    """Write CSV; see `FormatReader.write`. Rows read from CSV are copied as they are."""
-    source, names = sources[0], common_columns(scanned(sources))
-    delimiter = delimiter or source.delimiter
+    """Write CSV; the text of rows that were read from CSV is copied as it is."""
+    source, names = table.sources[0], table.all_columns()
+    delimiter = source.delimiter if source.format == format_ == "csv" else ","
+    if format_ == "tsv":
+        delimiter = "\t"
     copied = source.format in ("csv", "tsv") and source.delimiter == delimiter
+    field = partial(_field, delimiter=delimiter)
     if source.header or not copied:
-        _write_rows(file, [[*names, *added]], delimiter)
-    cells = {name: _Cells(delimiter) for name in added}
+        header = delimiter.join(map(field, [*names, *added]))
+        file.write(f"{header}\n".encode())
+    known = Memo(field)
     for batch, values in rows:
         if copied and batch.raw is not None:
-            # An empty raw row is one empty field, which must be quoted beside others.
-            own = [raw or b'""' for raw in batch.raw]
-            columns = (map(cells[name].__getitem__, each) for name, each in values.items())
-            parts = zip(own, *columns, repeat(b"\n", len(own)), strict=True)
-            file.write(b"".join(chain.from_iterable(parts)))
+            text = pc.ascii_rtrim(batch.raw, characters="\r\n")
+            # An empty text is one empty field, which must be quoted beside others.
+            cells = [pc.if_else(pc.equal(text, ""), '""', text)]
         else:
-            _write_rows(
-                file,
-                (
-                    [*(_cell(record.get(name)) for name in names), *more]
-                    for record, more in zip(
-                        batch.as_records(), zip(*values.values(), strict=True), strict=True
-                    )
-                ),
-                delimiter,
-            )
+            cells = [pa.array(map(field, batch.column(name)), pa.string()) for name in names]
+        cells += [pa.array(map(known.__getitem__, values[name]), pa.string()) for name in added]
+        lines = pc.binary_join_element_wise(*cells, delimiter)
+        lines = pc.binary_join_element_wise(lines, "\n", "")
+        _, offsets, content = lines.buffers()
+        file.write(content.slice(0, np.frombuffer(offsets, np.int32)[len(lines)]))
 
 
-class _Cells(dict[Any, bytes]):
-    """Values of an added column as CSV, each after a delimiter; few of them are distinct."""
-
-    def __init__(self, delimiter: str) -> None:
-        self._delimiter = delimiter
-
-    def __missing__(self, value: Any) -> bytes:
-        buffer = io.StringIO()
-        csv.writer(buffer, delimiter=self._delimiter, lineterminator="\n").writerow(["", value])
-        self[value] = buffer.getvalue()[:-1].encode()
-        return self[value]
-
-
-def _write_rows(file: IO[bytes], rows: Iterable[Iterable[Any]], delimiter: str) -> None:
-    buffer = io.StringIO()
-    # With both characters in the line end, the writer quotes fields that have either of them.
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
-    for row in rows:
-        writer.writerow(row)
-        text = buffer.getvalue().removesuffix("\r\n")
-        file.write(f"{text}\n".encode())
-        buffer.seek(0)
-        buffer.truncate()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return value
+def _field(value: Any, delimiter: str) -> str:
+    """A value as CSV, in quotes where it needs them."""
+    text = str(as_cell(value))
+    if '"' in text or delimiter in text or "\n" in text or "\r" in text:
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
+    return text

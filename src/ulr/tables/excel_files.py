@@ -2,60 +2,59 @@
 
 from __future__ import annotations
 
-import datetime
-import json
+import math
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time
+from itertools import count
+from typing import IO, TYPE_CHECKING, Any
+
+import xlsxwriter
+from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
 from ulr.errors import TableError
-from ulr.tables.batch import BATCH_ROWS, Added, Batch, RowList
-from ulr.tables.formats import Source, common_columns, scanned
+from ulr.files import open_bytes
+from ulr.tables.batch import BATCH_ROWS, Added, Batch, as_cell
+from ulr.tables.source import Source
+
+if TYPE_CHECKING:
+    from ulr.tables.table import Table
 
 _MOST_ROWS = 1_048_576
 _MOST_CHARACTERS = 32_767  # of a cell
+_OFFICE_FOLDERS = {"word": "a Word document", "ppt": "a PowerPoint presentation"}  # of an archive
 
 
 def _rows(source: Source) -> list[list[Any]]:
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
-
-    try:
-        workbook = CalamineWorkbook.from_path(str(source.path))
-        for name in workbook.sheet_names:
-            rows = workbook.get_sheet_by_name(name).to_python(skip_empty_area=True)
-            if rows:
-                return rows
-    except PasswordError:
-        raise TableError(f"{source.name} has a password; save a copy without one.") from None
-    except (CalamineError, OSError, ValueError) as error:
-        _refuse_other_archives(source)
-        raise TableError(f"{source.name} cannot be read as an Excel workbook: {error}.") from None
+    with open_bytes(source.path) as file:
+        try:
+            workbook = CalamineWorkbook.from_filelike(file)
+            for name in workbook.sheet_names:
+                rows = workbook.get_sheet_by_name(name).to_python(skip_empty_area=True)
+                if rows:
+                    return rows
+        except PasswordError:
+            raise TableError(f"{source.name} has a password; save a copy without one.") from None
+        except (CalamineError, OSError, ValueError) as error:
+            if not zipfile.is_zipfile(file):
+                raise TableError(
+                    f"{source.name} cannot be read as an Excel workbook: {error}."
+                ) from None
+            with zipfile.ZipFile(file) as archive:
+                folders = {each.partition("/")[0] for each in archive.namelist()}
+            kinds = (each for folder, each in _OFFICE_FOLDERS.items() if folder in folders)
+            what = next(kinds, "a zip archive; extract it first")
+            raise TableError(
+                f"{source.name} is {what}; a CSV, Excel, JSON or Parquet file is needed."
+            ) from None
     return []
-
-
-def _refuse_other_archives(source: Source) -> None:
-    """Name what a zip archive is that holds no workbook."""
-    if not zipfile.is_zipfile(source.path):
-        return
-    with zipfile.ZipFile(source.path) as archive:
-        names = archive.namelist()
-    if any(name.startswith("word/") for name in names):
-        what = "a Word document"
-    elif any(name.startswith("ppt/") for name in names):
-        what = "a PowerPoint presentation"
-    else:
-        what = "a zip archive; extract it first"
-    raise TableError(f"{source.name} is {what}; a CSV, Excel, JSON or Parquet file is needed.")
 
 
 def columns(source: Source) -> list[str]:
     """The cells of the first row, or c1, c2, … without a header."""
-    rows = _rows(source)
-    if not rows:
-        return []
-    if not source.header:
-        return [f"c{i}" for i in range(1, len(rows[0]) + 1)]
-    return [str(cell) if cell != "" else f"c{i}" for i, cell in enumerate(rows[0], 1)]
+    first = next(iter(_rows(source)), [])
+    named = [cell if source.header else "" for cell in first]
+    return [str(cell) if cell != "" else f"c{i}" for i, cell in enumerate(named, 1)]
 
 
 def batches(source: Source) -> Iterator[Batch]:
@@ -63,8 +62,8 @@ def batches(source: Source) -> Iterator[Batch]:
     rows = _rows(source)[1 if source.header else 0 :]
     for start in range(0, len(rows), BATCH_ROWS):
         some = rows[start : start + BATCH_ROWS]
-        values = RowList([_value(cell) for cell in row] for row in some)
-        yield Batch(start, source.columns, values)
+        records = [dict(zip(source.columns, map(_value, row), strict=True)) for row in some]
+        yield Batch(source.name, start, records)
 
 
 def _value(cell: Any) -> Any:
@@ -77,15 +76,13 @@ def _value(cell: Any) -> Any:
 
 def write(
     file: IO[bytes],
-    sources: Sequence[Source],
+    table: Table,
     rows: Iterable[tuple[Batch, Added]],
     added: dict[str, type],
+    format_: str,
 ) -> None:
-    """Write one sheet; see `FormatReader.write`."""
-    import xlsxwriter
-
-    names = common_columns(scanned(sources))
-
+    """Write one sheet."""
+    names = table.all_columns()
     with xlsxwriter.Workbook(
         file,
         {
@@ -97,35 +94,29 @@ def write(
     ) as workbook:
         sheet = workbook.add_worksheet("ulr")
         sheet.write_row(0, 0, [*names, *added])
-        row = 1
+        numbers = count(1)
         for batch, values in rows:
-            more = zip(*values.values(), strict=True)
-            for record, tail in zip(batch.as_records(), more, strict=True):
+            columns = [batch.column(name) for name in names] + [values[name] for name in added]
+            for cells, row in zip(zip(*columns, strict=True), numbers, strict=False):
                 if row == _MOST_ROWS:
                     raise TableError("an Excel sheet has at most 1,048,576 rows; write .csv.")
-                cells = [*(record.get(name) for name in names), *tail]
                 for place, cell in enumerate(cells):
-                    sheet.write(row, place, _cell(cell, sources[0].name, row))
-                row += 1
+                    sheet.write(row, place, _excel_cell(cell, table.name, row))
 
 
-def _cell(value: Any, name: str, row: int) -> Any:
+def _excel_cell(value: Any, name: str, row: int) -> Any:
     """A value as Excel has it."""
-    if isinstance(value, dict | list):
-        value = json.dumps(value, ensure_ascii=False, default=str)
+    value = as_cell(value)
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
         raise TableError(
             f"{name} row {row}: a cell of an Excel sheet has at most {_MOST_CHARACTERS:,} "
             "characters; write a .csv or .parquet file."
         )
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+    if isinstance(value, datetime) and value.tzinfo is not None:
         return value.isoformat()
-    if value is None or isinstance(
-        value, str | bool | int | float | datetime.datetime | datetime.date | datetime.time
-    ):
-        if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-            return str(value)
-        if type(value) is int and abs(value) > 2**53:  # Excel's numbers have no more digits
-            return str(value)
-        return value
-    return str(value)
+    # Excel has neither NaN nor infinity, and its numbers have no more digits than a float.
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and abs(value) > 2**53:
+        return str(value)
+    return value if isinstance(value, str | int | float | date | time) else str(value)

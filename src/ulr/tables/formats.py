@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Any
 
 from ulr.errors import TableError
-from ulr.tables.batch import Added, Batch
 
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 # Beginnings of files that are often given by mistake, and their names.
 _OTHER_CONTENT = {
     b"%PDF": "a PDF document",
-    b"\xd0\xcf\x11\xe0": "an old Excel or Word file (.xls, .doc); save it as .xlsx or .csv",
+    _OLD_OFFICE: "an old Excel or Word file (.xls, .doc); save it as .xlsx or .csv",
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
     b"GIF8": "a GIF picture",
@@ -30,28 +30,33 @@ _OTHER_CONTENT = {
     b"<html": "a web page",
     b"<?xml": "an XML file",
 }
+_BINARY_TABLES = {b"PK\x03\x04": "xlsx", b"PAR1": "parquet"}
+_BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".xlsx": "xlsx",
+    ".txt": "txt",
+}
+FORMAT_NAMES = tuple(dict.fromkeys(_ENDINGS.values()))
+TEXT_FORMATS = ("csv", "tsv", "jsonl", "json", "txt")
+_MODULES = {"tsv": "csv", "jsonl": "json", "xlsx": "excel", "txt": "text"}
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a file is read; what is None is recognised from its name and content.
+    """How a file is read; what is None is recognised from its name and content."""
 
-    Attributes
-    ----------
-    format
-        One of `FORMAT_NAMES`.
-    encoding
-        Of text formats; UTF-8, or UTF-16 where the file begins like it.
-    delimiter
-        Of CSV files.
-    header
-        Whether a CSV or Excel file has a row of column names.
-    """
-
-    format: str | None = None
-    encoding: str | None = None
-    delimiter: str | None = None
-    header: bool = True
+    format: str | None = None  # one of FORMAT_NAMES
+    encoding: str | None = None  # of text formats: UTF-8, or UTF-16 where the file begins like it
+    delimiter: str | None = None  # of CSV files
+    header: bool = True  # whether a CSV or Excel file has a row of column names
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMAT_NAMES:
@@ -71,127 +76,13 @@ class TableFormat:
             ) from None
 
 
-@dataclass(frozen=True)
-class Source:
-    """One file of documents, its format recognised.
+def module_of(format_: str) -> Any:
+    """The module that reads and writes a format.
 
-    Attributes
-    ----------
-    name
-        What messages call it.
-    path
-        Where its bytes are.
-    format
-        One of `FORMAT_NAMES`.
-    encoding, delimiter, header
-        As of `TableFormat`, recognised.
-    columns
-        Names of its columns; for JSON, the keys of all records.
-    is_scanned
-        Whether that is so; otherwise they are the keys of the first records of a JSON file.
+    It has ``columns(source)``, names of the columns; ``batches(source)``, the rows in order; and
+    ``write(file, table, rows, added, format_)``, see `ulr.tables.write_table`.
     """
-
-    name: str
-    path: Path
-    format: str
-    encoding: str = "utf-8"
-    delimiter: str = ","
-    header: bool = True
-    columns: tuple[str, ...] = field(default=())
-    is_scanned: bool = True
-
-
-class FormatReader(Protocol):
-    """A module that reads and writes one format."""
-
-    def columns(self, source: Source) -> list[str]:
-        """Names of the columns."""
-        ...
-
-    def batches(self, source: Source) -> Iterator[Batch]:
-        """The rows, in order."""
-        ...
-
-    def write(
-        self,
-        file: IO[bytes],
-        sources: Sequence[Source],
-        rows: Iterable[tuple[Batch, Added]],
-        added: dict[str, type],
-    ) -> None:
-        """Write rows with further columns.
-
-        Parameters
-        ----------
-        file
-            To write to.
-        sources
-            The files that the rows were read from.
-        rows
-            Batches, and the values of the added columns for each.
-        added
-            Names and types, `str` or `float`, of the added columns.
-        """
-        ...
-
-
-def common_columns(sources: Sequence[Source]) -> tuple[str, ...]:
-    """The columns of several files; refuses files that do not go together."""
-    first = sources[0]
-    keyed = ("json", "jsonl")
-    for source in sources[1:]:
-        if source.columns != first.columns and not (
-            source.format in keyed and first.format in keyed
-        ):
-            raise TableError(
-                f"{source.name} has the columns {', '.join(source.columns)}, but {first.name} has "
-                f"{', '.join(first.columns)}; files of one run need the same columns."
-            )
-    return tuple(dict.fromkeys(name for source in sources for name in source.columns))
-
-
-def scanned(sources: Sequence[Source]) -> list[Source]:
-    """The files with all their columns; reads JSON files of which only the beginning was read."""
-    return [
-        source
-        if source.is_scanned
-        else replace(
-            source, columns=tuple(reader_of(source.format).columns(source)), is_scanned=True
-        )
-        for source in sources
-    ]
-
-
-_ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "xlsx",
-    ".txt": "txt",
-}
-FORMAT_NAMES = tuple(dict.fromkeys(_ENDINGS.values()))
-TEXT_FORMATS = ("csv", "tsv", "jsonl", "json", "txt")
-
-
-def reader_of(format_: str) -> FormatReader:
-    """The module of a format."""
-    from ulr.tables import csv_files, excel_files, json_files, parquet_files, text_files
-
-    modules: dict[str, object] = {
-        "csv": csv_files,
-        "tsv": csv_files,
-        "jsonl": json_files,
-        "json": json_files,
-        "parquet": parquet_files,
-        "xlsx": excel_files,
-        "txt": text_files,
-    }
-    return modules[format_]  # type: ignore[return-value]
+    return import_module(f"ulr.tables.{_MODULES.get(format_, format_)}_files")
 
 
 def format_of_name(name: str) -> str | None:
@@ -203,36 +94,48 @@ def format_of_name(name: str) -> str | None:
     return inner if inner in TEXT_FORMATS else None
 
 
-def unknown_ending(name: str) -> str:
-    """The message for an output whose name stands for no format; .txt has no columns."""
-    endings = ", ".join(ending for ending in _ENDINGS if ending != ".txt")
-    return f"{name}: the ending must be one of {endings}; .gz may follow that of a text format."
+def check_output_name(name: str) -> None:
+    """Refuse an output whose name stands for no format; a text file has no columns."""
+    if format_of_name(name) in (None, "txt"):
+        endings = ", ".join(ending for ending in _ENDINGS if ending != ".txt")
+        raise TableError(
+            f"{name}: the ending must be one of {endings}; .gz may follow that of a text format."
+        )
 
 
-def format_of_content(name: str, head: bytes) -> str:
-    """The format that a file's first bytes, decompressed, look like.
-
-    Raises
-    ------
-    TableError
-        When they are those of something else, such as a picture.
-    """
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"PK\x03\x04"):
-        return "xlsx"
-    refuse_other_content(name, head)
+def recognise_format(name: str, given: str | None, head: bytes) -> str:
+    """The format as given, by name, or by the first bytes; those of anything else are refused."""
+    named = given or format_of_name(name)
+    content = next((each for mark, each in _BINARY_TABLES.items() if head.startswith(mark)), None)
+    if content is not None:
+        if named not in (content, None):
+            raise TableError(
+                f"{name} is not a {named} file but looks like .{content}; rename it, or add "
+                f"--format {content}."
+            )
+        return content
+    for mark, what in _OTHER_CONTENT.items():
+        # The workbook reader knows .xls; and texts can be HTML, if the format is given.
+        allowed = named == "xlsx" if mark == _OLD_OFFICE else given and mark.startswith(b"<")
+        if head[: len(mark)].lower() == mark.lower() and not allowed:
+            raise TableError(f"{name} is {what}; a CSV, Excel, JSON or Parquet file is needed.")
+    if named is not None:
+        return named
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith(b"{"):
-        return "jsonl"
-    if start.startswith(b"["):
-        return "json"
+    if start.startswith((b"{", b"[")):
+        return "jsonl" if start.startswith(b"{") else "json"
     first = head.split(b"\n")[0]
     return "tsv" if b"\t" in first and b"," not in first else "csv"
 
 
-def refuse_other_content(name: str, head: bytes) -> None:
-    """Refuse a file whose first bytes are those of something that is no table."""
-    for beginning, what in _OTHER_CONTENT.items():
-        if head[: len(beginning)].lower() == beginning.lower():
-            raise TableError(f"{name} is {what}; a CSV, Excel, JSON or Parquet file is needed.")
+def recognise_encoding(head: bytes) -> str:
+    """UTF-8, or UTF-16 where a file begins like it; other encodings must be named."""
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding
+    # Text of mostly Latin letters in UTF-16 has a zero byte in every second place.
+    for encoding, place in (("utf-16-le", 1), ("utf-16-be", 0)):
+        zeros = head[place::2]
+        if len(zeros) > 3 and zeros.count(0) > 0.6 * len(zeros):
+            return encoding
+    return "utf-8"

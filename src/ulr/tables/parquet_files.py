@@ -3,105 +3,101 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-from ulr.tables.batch import BATCH_ROWS, Added, Batch, Record
-from ulr.tables.formats import Source, common_columns, scanned
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ulr.files import file_system
+from ulr.tables.batch import BATCH_ROWS, Added, Batch
+from ulr.tables.source import Source
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from ulr.tables.table import Table
 
 _BATCH_BYTES = 1 << 26
 
 
+def open_parquet(path: str) -> pq.ParquetFile:
+    """A Parquet file, by path or address."""
+    system, path = file_system(path)
+    return pq.ParquetFile(path, filesystem=system)
+
+
 def columns(source: Source) -> list[str]:
     """Names of the columns."""
-    import pyarrow.parquet as pq
-
-    return [str(name) for name in pq.read_schema(source.path).names]
+    with open_parquet(source.path) as file:
+        return [str(name) for name in file.schema_arrow.names]
 
 
 def n_rows(source: Source) -> int:
     """Number of rows."""
-    import pyarrow.parquet as pq
-
-    return int(pq.read_metadata(source.path).num_rows)
+    with open_parquet(source.path) as file:
+        return int(file.metadata.num_rows)
 
 
 def batches(source: Source) -> Iterator[Batch]:
-    """The rows in batches, as Arrow tables."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(source.path) as file:
+    """The rows in batches."""
+    with open_parquet(source.path) as file:
         row, groups = 0, range(file.num_row_groups)
         n_bytes = sum(file.metadata.row_group(group).total_byte_size for group in groups)
         most = _BATCH_BYTES * max(1, file.metadata.num_rows) // max(1, n_bytes)
         for part in file.iter_batches(batch_size=min(BATCH_ROWS, max(1, most))):
             part.validate(full=True)  # texts that are not UTF-8 are only found here
-            yield Batch(row, source.columns, table=pa.Table.from_batches([part]))
+            yield Batch(source.name, row, part)
             row += part.num_rows
 
 
 def write(
     file: IO[bytes],
-    sources: Sequence[Source],
+    table: Table,
     rows: Iterable[tuple[Batch, Added]],
     added: dict[str, type],
+    format_: str,
 ) -> None:
-    """Write Parquet; see `FormatReader.write`. Columns of a Parquet source keep their types."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Write Parquet; columns of a Parquet source keep their types."""
     arrow_types = {str: pa.string(), float: pa.float64()}
-    kinds = {source.format for source in sources}
-    if kinds == {"parquet"}:
-        schema = pq.read_schema(sources[0].path)
-    elif kinds <= {"csv", "tsv", "txt"}:
-        schema = pa.schema([(name, pa.string()) for name in common_columns(scanned(sources))])
+    further = [pa.field(name, arrow_types[kind]) for name, kind in added.items()]
+    formats, as_records = {source.format for source in table.sources}, False
+    if formats == {"parquet"}:
+        with open_parquet(table.sources[0].path) as first:
+            own = first.schema_arrow
+    elif formats <= {"csv", "tsv", "txt"}:
+        own = pa.schema([(name, pa.string()) for name in table.columns])
     else:
-        schema = _schema_of_values(sources)
-    n_own = len(schema)
-    for name, kind in added.items():
-        schema = schema.append(pa.field(name, arrow_types[kind]))
+        own, as_records = _schema_of_values(table), True
+    schema = pa.schema([*own, *further], own.metadata)
     with pq.ParquetWriter(file, schema) as writer:
         for batch, values in rows:
-            table = batch.table if kinds == {"parquet"} else None
-            if table is None:
-                own = pa.schema(list(schema)[:n_own])
-                records = [_as_text(record, own) for record in batch.as_records()]
-                table = pa.Table.from_pylist(records, schema=own)
-            for name, kind in added.items():
-                table = table.append_column(name, pa.array(values[name], arrow_types[kind]))
-            writer.write_table(table.cast(schema))
+            if as_records:
+                data = [_array(batch.column(field.name), field.type) for field in own]
+            else:
+                data = batch.data.columns  # type: ignore[union-attr]
+            arrays = [*data, *(pa.array(values[field.name], field.type) for field in further)]
+            writer.write_table(pa.Table.from_arrays(arrays, names=schema.names).cast(schema))
 
 
-def _schema_of_values(sources: Sequence[Source]) -> pa.Schema:
+def _schema_of_values(table: Table) -> pa.Schema:
     """One Arrow type per column; text where its values have no common one."""
-    import pyarrow as pa
-
-    from ulr.tables.formats import reader_of
-
-    kinds: dict[str, set[str]] = {name: set() for name in common_columns(scanned(sources))}
-    for source in sources:
-        for batch in reader_of(source.format).batches(source):
-            for record in batch.as_records():
-                for name, value in record.items():
-                    if value is not None:
-                        kinds[name].add(_kind(value))
+    kinds: dict[str, set[str]] = {name: set() for name in table.all_columns()}
+    for batch in table.batches():
+        for record in batch.records():
+            for name, value in record.items():
+                if value is not None:
+                    kinds[name].add(_kind(value))
     candidates = [
         ({"bool"}, pa.bool_()),
         ({"int", "long int"}, pa.int64()),
         ({"int", "float"}, pa.float64()),
         ({"datetime"}, pa.timestamp("us")),
     ]
-    return pa.schema(
-        [
-            (name, next((t for held, t in candidates if found and found <= held), pa.string()))
-            for name, found in kinds.items()
-        ]
-    )
+    types = {
+        name: next((each for held, each in candidates if found and found <= held), pa.string())
+        for name, found in kinds.items()
+    }
+    return pa.schema(types)
 
 
 def _kind(value: Any) -> str:
@@ -111,18 +107,9 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
-def _as_text(record: Record, schema: pa.Schema) -> Record:
-    """A record with text wherever the schema says text."""
-    import pyarrow as pa
-
-    return {
-        field.name: _text(value) if pa.types.is_string(field.type) else value
-        for field in schema
-        for value in (record.get(field.name),)
-    }
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Values as an Arrow array, spelled out where that is one of texts."""
+    if pa.types.is_string(kind):
+        spell = partial(json.dumps, ensure_ascii=False, default=str)
+        values = [each if isinstance(each, str | None) else spell(each) for each in values]
+    return pa.array(values, kind)

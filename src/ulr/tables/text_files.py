@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import IO
+from collections.abc import Iterator
 
-from ulr.errors import TableError
-from ulr.tables.batch import BATCH_ROWS, Added, Batch, RowList
-from ulr.tables.formats import Source
-from ulr.tables.text_io import open_text
+import pyarrow as pa
+
+from ulr.tables.batch import Batch, in_batches
+from ulr.tables.source import Source, open_text
 
 
 def columns(source: Source) -> list[str]:
@@ -19,18 +17,9 @@ def columns(source: Source) -> list[str]:
 
 def batches(source: Source) -> Iterator[Batch]:
     """The lines in batches; a blank line is an empty document."""
-    with open_text(source.path, source.encoding) as lines:
-        start = 0
-        while rows := RowList([line.rstrip("\r\n")] for line in islice(lines, BATCH_ROWS)):
-            yield Batch(start, ("text",), rows)
-            start += len(rows)
-
-
-def write(
-    file: IO[bytes],
-    sources: Sequence[Source],
-    rows: Iterable[tuple[Batch, Added]],
-    added: dict[str, type],
-) -> None:
-    """A text file has no place for further columns."""
-    raise TableError("a .txt file has no columns to write labels into; name a .csv or .jsonl file.")
+    start = 0
+    with open_text(source) as file:
+        lines = (line.rstrip("\r\n") for line in file)
+        for texts, _ in in_batches((line, line) for line in lines):
+            yield Batch(source.name, start, pa.record_batch({"text": pa.array(texts, pa.string())}))
+            start += len(texts)
