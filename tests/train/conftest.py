@@ -60,31 +60,30 @@ def roberta(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
-def natcat(tmp_path_factory):
-    """A file of NatCat's format, 400 rows."""
-    path = tmp_path_factory.mktemp("natcat") / "tiny.train.data"
-    rng = random.Random(7)
-    rows = []
-    for number in range(400):
-        true = rng.choice(list(WORDS))
-        false = rng.sample([each for each in WORDS if each != true], 7)
-        rows.append("\t".join([true, *false, sentence(true, number)]))
+def write_natcat(path, n_rows, true_names, length, seed):
+    """Write a file of NatCat's format; the first of `WORDS` are true, all others may be false."""
+    names, rng, rows = list(WORDS), random.Random(seed), []
+    for number in range(n_rows):
+        true = rng.choice(true_names)
+        others = names if len(true_names) == len(names) else names[len(true_names) :]
+        false = rng.sample([each for each in others if each != true], 7)
+        rows.append("\t".join([true, *false, sentence(true, number, length)]))
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def natcat(tmp_path_factory):
+    return write_natcat(
+        tmp_path_factory.mktemp("natcat") / "tiny.train.data", 400, list(WORDS), 6, 7
+    )
 
 
 @pytest.fixture(scope="session")
 def telling(tmp_path_factory):
-    """NatCat's format again, where the category alone tells whether it is true."""
+    """A file where the category alone tells whether it is true."""
     path = tmp_path_factory.mktemp("telling") / "telling.data"
-    names, rng = list(WORDS), random.Random(8)
-    rows = []
-    for number in range(300):
-        true = rng.choice(names[:3])
-        rows.append("\t".join([true, *rng.sample(names[3:], 7), sentence(true, number, 1)]))
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return write_natcat(path, 300, list(WORDS)[:3], 1, 8)
 
 
 @pytest.fixture(scope="session")

@@ -1,23 +1,30 @@
-"""Few-shot training: drawing examples, fine-tuning, refinement."""
+"""Few labelled examples: drawing them, and fine-tuning on them."""
+
+import io
+import json
 
 import numpy as np
 import pytest
 
+from ulr.encoders import load_encoder
 from ulr.errors import TrainingError
-from ulr.train import Examples, TrainingSettings, draw_examples, few_shot, refine_with_examples
-from ulr.train.examples import base_settings
-from ulr.train.instances import open_instances
-from ulr.train.sources import PairSource
-
-
-def labelled(words, names, each):
-    texts = [words.sentence(name, f"few {i}") for name in names for i in range(each)]
-    return texts, [name for name in names for _ in range(each)]
+from ulr.train import (
+    Examples,
+    PairSource,
+    TrainingSettings,
+    base_settings,
+    draw_examples,
+    few_shot_instances,
+    read_examples,
+    train,
+)
+from ulr.train.instances import Instances
 
 
 def test_the_same_seed_draws_the_same_number_of_examples_per_label(words):
     names = list(words.of)[:3]
-    texts, labels = labelled(words, names, 40)
+    labels = [name for name in names for _ in range(40)]
+    texts = [words.sentence(name, f"few {i}") for i, name in enumerate(labels)]
     drawn = draw_examples(texts, labels, names, per_label=7)
     assert [drawn.labels.count(name) for name in names] == [7, 7, 7]
     pairs = set(zip(texts, labels, strict=True))
@@ -34,56 +41,72 @@ def test_every_text_of_a_label_is_drawn_with_equal_probability():
     assert np.abs(counts / 600 - 0.25).max() < 0.08
 
 
-def test_all_texts_of_a_small_label_are_drawn_and_unlabelled_texts_are_ignored():
-    drawn = draw_examples(["a", "b", "c"], ["x", None, "y"], ["x", "y"])
+def test_examples_may_lack_a_label_or_text_and_differ_in_case_in_a_file(tmp_path):
+    drawn = draw_examples(["a", "b", " ", "c"], ["x", None, "x", "y"], ["x", "y"])
     assert drawn == Examples(["a", "c"], ["x", "y"])
+    file = tmp_path / "examples.csv"
+    file.write_text("text,label\na,X \nc,y\nthree,\n")
+    assert read_examples(PairSource((str(file),)), ["x", "y"]) == drawn
 
 
 @pytest.mark.parametrize(
-    ("labels", "names", "message"),
+    ("labels", "per_label", "message"),
     [
-        (["x", "z"], ["x", "y"], "an example has the label 'z'; the labels are: x, y"),
-        (["x", "x"], ["x", "y"], "there is no example of y"),
+        (["x", "z"], 30, "an example has the label 'z'; the labels are: x, y"),
+        (["x", "x"], 30, "there is no example of y"),
+        (["x", "y"], 0, "per_label must be at least 1; got 0"),
     ],
 )
-def test_examples_with_other_labels_are_refused(labels, names, message):
+def test_unsuitable_examples_are_refused(labels, per_label, message):
     with pytest.raises(TrainingError, match=message):
-        draw_examples(["a", "b"], labels, names)
+        draw_examples(["a", "b"], labels, ["x", "y"], per_label)
 
 
-def test_few_shot_training_learns_the_labels_and_examples_keep_theirs(roberta, words, tmp_path):
+def test_few_shot_training_learns_the_labels(roberta, words, tmp_path):
     names = {"one": "rook", "two": "wool", "three": ["hive", "honey"]}
     kinds = ["chess", "knitting", "beekeeping"]
     texts = [words.sentence(kind, f"new {i}") for kind in kinds for i in range(10)]
-    truth = np.repeat(np.arange(3), 10)
     few = [words.sentence(kind, f"few {i}") for kind in kinds for i in range(12)]
     examples = draw_examples(few, np.repeat(list(names), 12).tolist(), list(names), 12)
     settings = TrainingSettings("l2", batch_size=8, learning_rate=2e-3, n_jobs=1, max_tokens=32)
-    report = few_shot(roberta, names, examples, tmp_path / "few", settings, epochs=6)
-    assert report.n_instances == 6 * 36
-    assert report.plan.n_held_out == 0
-    classifier = refine_with_examples(tmp_path / "few", names, examples, texts, objective="l2")
-    assert classifier.distance_ == "l2"
-    predictions = classifier.refinement_.predictions
-    assert (predictions[:30] == truth).mean() > 0.8
-    assert predictions[30:].tolist() == [list(names).index(each) for each in examples.labels]
-    assert base_settings(tmp_path / "few").objective == "l2"
+    sources, settings = few_shot_instances(roberta, names, examples, settings, epochs=6)
+    report = train(roberta, sources, tmp_path / "few", settings)
+    assert (report.plan.n_instances, report.plan.n_held_out) == (6 * 36, 0)
+    encoder = load_encoder(f"hf:{tmp_path / 'few'}")
+    distances = encoder.encode(texts)[:, None] - encoder.encode(["rook", "wool", "hive"])[None]
+    nearest = np.square(distances).sum(axis=2).argmin(axis=1)
+    assert (nearest == np.repeat(np.arange(3), 10)).mean() > 0.8
+    assert base_settings(tmp_path / "few") == TrainingSettings("l2", max_tokens=32)
 
 
-def test_no_phrase_of_the_own_label_is_a_negative(tmp_path):
-    file = tmp_path / "examples.jsonl"
-    file.write_text('{"text": "t", "label": ["a", "b"]}\n{"text": "u", "label": ["c"]}\n')
-    source = PairSource((str(file),), category_column="label", negatives="uniform")
-    with open_instances([source], n_negatives=2, n_held_out=0, as_words=False) as instances:
-        drawn = instances.take(instances.order(40))
-    kinds = {"t": {("a", "c"), ("b", "c")}, "u": {("c", "a", "b"), ("c", "b", "a")}}
-    assert all(each.categories in kinds[each.text] for each in drawn)
-    assert len({each.categories for each in drawn if each.text == "t"}) == 2
+def test_no_phrase_of_the_own_label_is_a_negative(roberta):
+    examples = Examples(["t", "u"], ["one", "two"])
+    sources, settings = few_shot_instances(
+        roberta, {"one": ["a", "b"], "two": "c_d"}, examples, epochs=20
+    )
+    windows = Instances(sources, io.BytesIO(), settings).in_training_order(40)
+    found = {(each.text, *each.categories) for window in windows for each in window}
+    assert found == {
+        ("t", "a", "c_d"),
+        ("t", "b", "c_d"),
+        ("u", "c_d", "a", "b"),
+        ("u", "c_d", "b", "a"),
+    }
 
 
-def test_few_shot_training_refuses_single_encoders(roberta, tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "epochs", "message"),
+    [
+        (TrainingSettings("single"), 3, "needs a dual encoder, with dot or l2; got 'single'"),
+        (None, 0, "epochs must be at least 1; got 0"),
+    ],
+)
+def test_unsuitable_few_shot_settings_are_refused(roberta, settings, epochs, message):
     examples = Examples(["a", "b"], ["x", "y"])
-    with pytest.raises(TrainingError, match="needs a dual encoder, with dot or l2; got 'single'"):
-        few_shot(roberta, ["x", "y"], examples, tmp_path / "out", TrainingSettings("single"))
-    with pytest.raises(TrainingError, match="epochs must be at least 1; got 0"):
-        few_shot(roberta, ["x", "y"], examples, tmp_path / "out", epochs=0)
+    with pytest.raises(TrainingError, match=message):
+        few_shot_instances(roberta, ["x", "y"], examples, settings, epochs)
+
+
+def test_a_damaged_report_of_the_base_is_ignored(tmp_path):
+    (tmp_path / "training.json").write_text(json.dumps({"plan": None}))
+    assert base_settings(tmp_path) == TrainingSettings()

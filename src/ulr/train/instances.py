@@ -1,165 +1,74 @@
-"""Training instances from several sources, mixed by share, and their batches.
+"""Training instances: texts of several sources, mixed by share, with their negatives.
 
-The order and every draw depend only on the random state, the source and the text, so that any step
-can be repeated without those before it. Texts are kept in a temporary file; memory holds 16 bytes
-per text and the names of the categories.
+Every draw depends only on the random state, the source and the text. Texts are kept in a temporary
+file; memory holds 16 bytes per text and the names of the categories.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import tempfile
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import IO, Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import PurePath
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import TrainingError
-from ulr.train.categories import Categories, NegativeSampler
-from ulr.train.sources import MalformedRows, PairSource, read_rows
+from ulr.train.pairs import MalformedRows, PairSource, read_rows
+from ulr.train.settings import SourceSummary, TrainingSettings
 
 _VALIDATION_ROUND = 2**31
 _MOST_HELD_OUT = 0.1
 _WINDOW = 50
+_SEPARATORS = re.compile(r"[_./\s]+")
+# Words run together: MensRights, TwoXChromosomes; not iPhone, and not WTF.
+_CAMEL_CASE = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(NamedTuple):
     """A text with categories, of which the first is true and the others are false."""
 
     text: str
-    categories: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SourceSummary:
-    """Content of a source.
-
-    Attributes
-    ----------
-    files
-        Names of its files.
-    texts, held_out
-        Number of texts (or passages) to train on, and of those held out for validation.
-    categories
-        Number of different true categories.
-    share
-        Share of the instances.
-    malformed, named
-        Number of malformed rows, and descriptions of the first few.
-    negatives
-        How false categories are drawn.
-    """
-
-    files: tuple[str, ...]
-    texts: int
-    held_out: int
-    categories: int
-    share: float
-    malformed: int
-    named: tuple[str, ...]
-    negatives: str
+    categories: list[str]
 
 
 class Instances:
-    """Instances of a training run, by their position in its order.
+    """Instances of a training run.
 
-    Parameters
-    ----------
-    sources
-        Sources of the texts.
-    scratch
-        A file to keep the texts in.
-    random_state
-        Seed of the order and of every draw.
-    n_negatives
-        False categories per text; fewer where there are not as many.
-    n_held_out
-        Texts held out for validation, at most a tenth.
-    as_words
-        Whether names of categories are split into words.
-
-    Attributes
-    ----------
-    summaries
-        Content of each source.
-    shares
-        Share of each source, with a sum of one.
-    digest
-        Hash of the texts and categories.
+    `natural_length` is the largest number of instances, mixed by share, that uses no text twice;
+    `digest` is a hash of the texts and categories.
     """
 
     def __init__(
-        self,
-        sources: Sequence[PairSource],
-        scratch: IO[bytes],
-        *,
-        random_state: int = 1,
-        n_negatives: int = 7,
-        n_held_out: int = 1000,
-        as_words: bool = True,
+        self, sources: Sequence[PairSource], scratch: IO[bytes], settings: TrainingSettings
     ) -> None:
         if not sources:
             raise TrainingError("at least one source of pairs is needed; got none.")
-        self.categories = Categories(as_words)
-        self.random_state = random_state
-        self._n_negatives = n_negatives
-        self._scratch = scratch
-        self._permutations: dict[int, tuple[int, NDArray[np.int64]]] = {}
-        self._texts = [_SourceTexts(source, self.categories, scratch) for source in sources]
-        scratch.flush()
-        if len(self.categories) < 2:
+        self._settings, self._seed, self._scratch = settings, settings.random_state, scratch
+        self._categories = _Categories(settings.as_words)
+        self._texts = [_SourceTexts(source, self._categories, scratch) for source in sources]
+        self.n_categories = len(self._categories.words)
+        if self.n_categories < 2:
             raise TrainingError(
-                f"training needs at least two categories; the pairs have {len(self.categories)}."
+                f"training needs at least two categories; the pairs have {self.n_categories}."
             )
-        self.shares = _shares(sources, [len(each.offsets) for each in self._texts])
-        for texts, share in zip(self._texts, self.shares, strict=True):
-            texts.split(max(1, round(n_held_out * share)) if n_held_out else 0, random_state)
-        self.digest = " ".join(each.digest for each in self._texts)
-        self._all_categories = NegativeSampler(np.arange(len(self.categories)))
-        self.summaries = tuple(
-            texts.summary(share) for texts, share in zip(self._texts, self.shares, strict=True)
+        self._any_category = _NegativeSampler(
+            np.arange(self.n_categories), np.ones(self.n_categories)
         )
-
-    @cached_property
-    def natural_length(self) -> int:
-        """The largest number of instances, mixed by share, that uses no text twice."""
-        pairs = zip(self._texts, self.shares, strict=True)
-        return max(1, int(min(len(texts.training) / share for texts, share in pairs)))
-
-    @property
-    def n_held_out(self) -> int:
-        """Number of texts held out for validation."""
-        return sum(len(texts.held_out) for texts in self._texts)
-
-    def order(self, n_instances: int) -> NDArray[np.int64]:
-        """Source of each instance and its position in that source's order, (n_instances, 2)."""
-        exact = np.array(self.shares) * n_instances
-        counts = exact.astype(np.int64)
-        for source in np.argsort(counts - exact, kind="stable")[: n_instances - counts.sum()]:
-            counts[source] += 1
-        sources = np.repeat(np.arange(len(counts)), counts)
-        np.random.default_rng((self.random_state, 0)).shuffle(sources)
-        positions = np.empty(n_instances, dtype=np.int64)
-        for source, count in enumerate(counts):
-            positions[sources == source] = np.arange(count)
-        return np.stack([sources, positions], axis=1)
-
-    def take(self, order: NDArray[np.int64]) -> list[Instance]:
-        """The instances of some rows of `order`."""
-        taken = []
-        for source, position in order.tolist():
-            training = self._texts[source].training
-            round_, index = divmod(position, len(training))
-            row = int(training[self._permutation(source, round_)[index]])
-            taken.append(self._instance(source, row, round_))
-        return taken
+        self._shares = _shares(sources, [len(each.offsets) for each in self._texts])
+        pairs = list(zip(self._texts, self._shares, strict=True))
+        for texts, share in pairs:
+            texts.split(
+                settings.n_held_out and max(1, round(settings.n_held_out * share)), settings
+            )
+        self.digest = " ".join(each.digest for each in self._texts)
+        self.summaries = tuple(texts.summary(share) for texts, share in pairs)
+        self.natural_length = max(1, int(min(len(t.training) / share for t, share in pairs)))
 
     def held_out(self) -> list[Instance]:
         """The instances held out for validation."""
@@ -169,91 +78,102 @@ class Instances:
             for row in texts.held_out.tolist()
         ]
 
-    def _permutation(self, source: int, round_: int) -> NDArray[np.int64]:
-        """Order of the texts of a source in one of its rounds; the last one is cached."""
-        if self._permutations.get(source, (-1,))[0] != round_:
-            rng = np.random.default_rng((self.random_state, 1, source, round_))
-            self._permutations[source] = (
-                round_,
-                rng.permutation(len(self._texts[source].training)),
-            )
-        return self._permutations[source][1]
+    def in_training_order(self, n_instances: int) -> Iterator[list[Instance]]:
+        """The instances of a run, fifty batches at a time.
+
+        Texts of similar lengths share a batch, which needs little padding; the order of complete
+        batches is random.
+        """
+        order, size, number = self._order(n_instances), self._settings.batch_size, 0
+        while rows := list(islice(order, _WINDOW * size)):
+            window = sorted((self._instance(*row) for row in rows), key=lambda one: len(one.text))
+            starts = np.arange(0, len(window), size)
+            np.random.default_rng((self._seed, 4, number)).shuffle(starts[: len(window) // size])
+            yield [each for start in starts for each in window[start : start + size]]
+            number += 1
+
+    def _order(self, n_instances: int) -> Iterator[tuple[int, int, int]]:
+        """Source, row and round of each instance, before batches are made."""
+        exact = np.array(self._shares) * n_instances
+        counts = exact.astype(np.int64)
+        counts[np.argsort(counts - exact, kind="stable")[: n_instances - counts.sum()]] += 1
+        sources = np.repeat(np.arange(len(counts)), counts)
+        np.random.default_rng((self._seed, 0)).shuffle(sources)
+        rows = [self._rows(source, count) for source, count in enumerate(counts.tolist())]
+        for source in map(int, sources):
+            yield source, *next(rows[source])
+
+    def _rows(self, source: int, count: int) -> Iterator[tuple[int, int]]:
+        """Rows of a source and their round: all rows in random order, then all again."""
+        training = self._texts[source].training
+        for round_ in range(-(-count // len(training))):
+            rng = np.random.default_rng((self._seed, 1, source, round_))
+            for row in training[rng.permutation(len(training))].tolist():
+                yield row, round_
 
     def _instance(self, source: int, row: int, round_: int) -> Instance:
         """Draw the categories of one text."""
         texts = self._texts[source]
-        rng = np.random.default_rng((self.random_state, 2, source, round_, row))
+        rng = np.random.default_rng((self._seed, 2, source, round_, row))
         self._scratch.seek(int(texts.offsets[row]))
         text, true, given = json.loads(self._scratch.readline())
-        excluded = self.categories.with_ancestors(true)
+        excluded, n_negatives = self._categories.with_ancestors(true), self._settings.n_negatives
         drawn: list[int] = []
         if texts.source.negative_sampling == "given":
-            drawn = [each for each in dict.fromkeys(given) if each not in excluded]
-            drawn = drawn[: self._n_negatives]
-        for sampler in (texts.sampler, self._all_categories):
-            wanted = self._n_negatives - len(drawn)
-            if wanted:
+            drawn = [each for each in dict.fromkeys(given) if each not in excluded][:n_negatives]
+        for sampler in (texts.sampler, self._any_category):
+            if wanted := n_negatives - len(drawn):
                 drawn += sampler.draw(rng, wanted, excluded | set(drawn))
         numbers = [int(rng.choice(true)), *drawn]
-        return Instance(text, tuple(self.categories.words[each] for each in numbers))
-
-
-@contextlib.contextmanager
-def open_instances(sources: Sequence[PairSource], **options: Any) -> Iterator[Instances]:
-    """`Instances` whose temporary file is deleted when the block ends."""
-    with tempfile.TemporaryFile() as scratch:
-        yield Instances(sources, scratch, **options)
+        return Instance(text, [self._categories.words[each] for each in numbers])
 
 
 class _SourceTexts:
     """Texts of one source: written to the scratch file, then split into training and held out."""
 
-    def __init__(self, source: PairSource, categories: Categories, scratch: IO[bytes]) -> None:
+    def __init__(self, source: PairSource, categories: _Categories, scratch: IO[bytes]) -> None:
         self.source = source
         self._malformed = MalformedRows()
-        self._counts: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         offsets, documents, digest = [], [], hashlib.blake2b(digest_size=16)
         for row in read_rows(source, self._malformed):
             true = list(dict.fromkeys(n for path in row.paths for n in categories.path(path)))
-            self._counts.update(true)
+            counts.update(true)
             false = [categories.number(name) for name in row.false]
             offsets.append(scratch.tell())
             documents.append(hashlib.blake2b(row.document.encode(), digest_size=8).digest())
             line = json.dumps([row.text, true, false]).encode() + b"\n"
             digest.update(line)
             scratch.write(line)
-        if not offsets:
-            first = f"; the first row: {self._malformed.named[0]}" if self._malformed.named else ""
-            raise TrainingError(f"{', '.join(source.paths)} has no row to train on{first}.")
-        self.digest = digest.hexdigest()
+        self.digest, self._n_categories = digest.hexdigest(), len(counts)
         self.offsets = np.array(offsets, dtype=np.int64)
         self._documents = np.frombuffer(b"".join(documents), dtype=">u8").astype(np.uint64)
-        pool = np.array(list(self._counts), dtype=np.int64)
-        weights = np.array(list(self._counts.values()), dtype=np.float64)
-        uniform = source.negative_sampling == "uniform"
-        self.sampler = NegativeSampler(pool, None if uniform else weights)
+        weights = np.array(list(counts.values()), dtype=np.float64)
+        if source.negative_sampling == "uniform":
+            weights = np.ones(len(weights))
+        self.sampler = _NegativeSampler(np.array(list(counts), dtype=np.int64), weights)
         self.training = np.arange(len(offsets))
-        self.held_out = self.training[:0]
+        self.held_out: NDArray[np.int64] = self.training[:0]
 
-    def split(self, n_held_out: int, random_state: int) -> None:
+    def split(self, n_held_out: int, settings: TrainingSettings) -> None:
         """Hold out the texts of some documents, chosen by hash."""
         n_held_out = min(n_held_out, int(_MOST_HELD_OUT * len(self.offsets)))
         if not n_held_out:
             return
-        salt = np.random.default_rng((random_state, 3)).integers(2**63, dtype=np.uint64)
-        hashes = (self._documents ^ salt) * np.uint64(0x9E3779B97F4A7C15)
+        rng = np.random.default_rng((settings.random_state, 3))
+        salted = self._documents ^ rng.integers(2**63, dtype=np.uint64)
+        hashes = salted * np.uint64(0x9E3779B97F4A7C15)
         out = hashes <= np.partition(hashes, n_held_out - 1)[n_held_out - 1]
         if not out.all():
             self.training = np.flatnonzero(~out)
             self.held_out = np.flatnonzero(out)[:n_held_out]
 
     def summary(self, share: float) -> SourceSummary:
-        """Content of the source."""
         return SourceSummary(
-            files=tuple(path.name for path in self.source.files()),
+            files=tuple(PurePath(file).name for file in self.source.files()) or ("examples",),
             texts=len(self.training),
             held_out=len(self.held_out),
-            categories=len(self._counts),
+            categories=self._n_categories,
             share=share,
             malformed=self._malformed.count,
             named=tuple(self._malformed.named),
@@ -269,78 +189,69 @@ def _shares(sources: Sequence[PairSource], n_rows: Sequence[int]) -> list[float]
             f"either every source has a share or none has; got {len(stated)} shares for "
             f"{len(sources)} sources."
         )
-    weights = stated or [float(n) for n in n_rows]
+    weights = stated or n_rows
     return [weight / sum(weights) for weight in weights]
 
 
-@dataclass(frozen=True)
-class TrainingBatch:
-    """Texts of one step with their categories.
+class _Categories:
+    """Categories, numbered in order of appearance; names that differ only in case are one."""
 
-    Attributes
-    ----------
-    texts
-        The texts.
-    categories
-        The different categories of the batch.
-    indices
-        (n_texts, n_categories_per_text) indices into `categories`, the true one first.
-    mask
-        (n_texts, n_categories_per_text) False for padding.
-    """
+    def __init__(self, as_words: bool) -> None:
+        self.words: list[str] = []
+        self._as_words = as_words
+        self._numbers: dict[str, int] = {}
+        self._ancestors: dict[int, set[int]] = {}
 
-    texts: list[str]
-    categories: list[str]
-    indices: NDArray[np.int64]
-    mask: NDArray[np.bool_]
+    def number(self, name: str) -> int:
+        """The number of a category; a new one is added."""
+        words = _SEPARATORS.sub(" ", name).strip() if self._as_words else " ".join(name.split())
+        if self._as_words and " " not in name.strip():
+            words = _CAMEL_CASE.sub(" ", words)
+        number = self._numbers.setdefault(words.casefold(), len(self.words))
+        if number == len(self.words):
+            self.words.append(words)
+        return number
 
-    @classmethod
-    def of(cls, instances: Sequence[Instance]) -> TrainingBatch:
-        """Collate instances."""
-        width = max(2, *(len(each.categories) for each in instances))
-        numbers: dict[str, int] = {}
-        indices = np.zeros((len(instances), width), dtype=np.int64)
-        mask = np.zeros((len(instances), width), dtype=bool)
-        for row, each in enumerate(instances):
-            found = [numbers.setdefault(category, len(numbers)) for category in each.categories]
-            indices[row, : len(found)] = found
-            mask[row, : len(found)] = True
-        return cls([each.text for each in instances], list(numbers), indices, mask)
+    def path(self, names: Iterable[str]) -> list[int]:
+        """The numbers of a path from the root down; its ancestors are remembered."""
+        numbers = [self.number(name) for name in names]
+        for depth, number in enumerate(numbers[1:], 1):
+            self._ancestors.setdefault(number, set()).update(numbers[:depth])
+        return numbers
+
+    def with_ancestors(self, numbers: Iterable[int]) -> set[int]:
+        """Some categories and all of their ancestors, from any row."""
+        found: set[int] = set()
+        waiting = list(numbers)
+        while waiting:
+            number = waiting.pop()
+            if number not in found:
+                found.add(number)
+                waiting.extend(self._ancestors.get(number, ()))
+        return found
 
 
-class Batches:
-    """Batches of a run, by step.
+class _NegativeSampler:
+    """Draws categories that a text does not have, out of a pool with relative frequencies."""
 
-    The instances of `window` batches at a time are sorted by length and cut into batches, whose
-    order is then shuffled, so that batches need little padding.
-    """
+    def __init__(self, pool: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+        self._pool, self._weights = pool, weights
+        self._cumulative = np.cumsum(weights)
 
-    def __init__(
-        self, instances: Instances, n_instances: int, size: int = 32, window: int = _WINDOW
-    ) -> None:
-        self._instances = instances
-        self._order = instances.order(n_instances)
-        self._size, self._window = size, window
-
-    def __len__(self) -> int:
-        return -(-len(self._order) // self._size)
-
-    def __iter__(self) -> Iterator[list[Instance]]:
-        return self.from_step(0)
-
-    def from_step(self, step: int) -> Iterator[list[Instance]]:
-        """The batches from a step on."""
-        first, skipped = divmod(step, self._window)
-        for number in range(first, -(-len(self) // self._window)):
-            batches = self.sorted_window(number)
-            rng = np.random.default_rng((self._instances.random_state, 4, number))
-            for index in rng.permutation(len(batches))[skipped:]:
-                yield batches[index]
-            skipped = 0
-
-    def sorted_window(self, number: int) -> list[list[Instance]]:
-        """The batches of a window, from short to long texts."""
-        span = self._window * self._size
-        taken = self._instances.take(self._order[number * span : (number + 1) * span])
-        taken.sort(key=lambda each: len(each.text))
-        return [taken[start : start + self._size] for start in range(0, len(taken), self._size)]
+    def draw(self, rng: np.random.Generator, wanted: int, excluded: set[int]) -> list[int]:
+        """Draw `wanted` different categories, or as many as there are, none of them excluded."""
+        drawn: dict[int, None] = {}
+        if len(self._pool) > 4 * (wanted + len(excluded)):
+            # A few rejected draws are cheaper than a pass over the whole pool.
+            draws = rng.random(8 * wanted) * self._cumulative[-1]
+            for index in np.searchsorted(self._cumulative, draws, side="right"):
+                number = int(self._pool[index])
+                if number not in excluded and len(drawn) < wanted:
+                    drawn[number] = None
+        if len(drawn) < wanted:
+            free = ~np.isin(self._pool, [*excluded, *drawn])
+            if more := min(wanted - len(drawn), int(free.sum())):
+                p = self._weights[free] / self._weights[free].sum()
+                rest = rng.choice(self._pool[free], more, replace=False, p=p)
+                drawn.update(dict.fromkeys(rest.tolist()))
+        return list(drawn)

@@ -1,87 +1,74 @@
-"""Training losses. The first category of each text is true, the others are false."""
+"""The paper's losses of a dual encoder, as modules that sentence-transformers' trainer calls.
+
+The single encoder is trained with sentence-transformers' own `BinaryCrossEntropyLoss`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
-
-MARGIN = 0.5
+import torch
+from torch import Tensor, nn
 
 
-def dot_product(texts: torch.Tensor, categories: torch.Tensor) -> torch.Tensor:
-    """Dot product of each text, (n_texts, n_dims), with its categories, (n_texts, n, n_dims)."""
-    return (categories * texts.unsqueeze(1)).sum(dim=2)
+class CategoryLoss(nn.Module, ABC):  # type: ignore[misc]
+    """Loss of texts and their categories, of which the first is true and the others are false.
 
-
-def squared_l2(texts: torch.Tensor, categories: torch.Tensor) -> torch.Tensor:
-    """Squared distance of each text, (n_texts, n_dims), to its (n_texts, n, n_dims) categories."""
-    return (categories - texts.unsqueeze(1)).square().sum(dim=2)
-
-
-def binary_cross_entropy(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean of -log σ(x) for true categories and -log(1 - σ(x)) for false ones.
-
-    Parameters
-    ----------
-    scores
-        (n_texts, n_categories) x, higher for a better match.
-    mask
-        (n_texts, n_categories) False for padding.
-    """
-    from torch.nn.functional import softplus
-
-    signed = scores.clone()
-    signed[:, 0] = -signed[:, 0]
-    return softplus(signed)[mask].mean()
-
-
-def contrastive_hinge(
-    distances: torch.Tensor, mask: torch.Tensor, margin: float = MARGIN
-) -> torch.Tensor:
-    """Mean of max(x_p + γ - x_n, 0) over the true category p and each false category n.
-
-    Parameters
-    ----------
-    distances
-        (n_texts, n_categories) x, lower for a better match.
-    mask
-        (n_texts, n_categories) False for padding.
-    margin
-        γ.
-    """
-    hinge = (distances[:, :1] + margin - distances[:, 1:]).clamp_min(0)
-    # A batch without any false category has a loss of 0.
-    return (hinge * mask[:, 1:]).sum() / mask[:, 1:].sum().clamp_min(1)
-
-
-@dataclass(frozen=True)
-class Objective:
-    """How a dual encoder compares and learns.
-
-    Attributes
-    ----------
-    compare
-        Compares texts with their categories, (n_texts, n_categories).
-    loss
-        The loss of these values and their mask.
-    higher_is_better
-        Whether a higher value is a better match.
-    distance
-        The distance to classify with.
+    The trainer passes the features of the texts, those of the different categories of a batch in
+    one or several parts, and as labels the indices of each text's categories, (n_texts, n), with -1
+    for padding.
     """
 
-    compare: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    loss: Callable[..., torch.Tensor]
-    higher_is_better: bool
-    distance: str
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, features: list[dict[str, Tensor]], labels: Tensor) -> Tensor:
+        """Mean loss of a batch."""
+        texts, *parts = (self.model(each)["sentence_embedding"].float() for each in features)
+        return self.from_scores(self.compare(texts, torch.cat(parts)[labels]), labels >= 0)
+
+    @abstractmethod
+    def compare(self, texts: Tensor, categories: Tensor) -> Tensor:
+        """Fit of texts, (n_texts, n_dims), and their (n_texts, n, n_dims) categories; high is good."""
+
+    @abstractmethod
+    def from_scores(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Mean loss of (n_texts, n) scores; the mask is False for padding."""
 
 
-OBJECTIVES = {
-    "dot": Objective(dot_product, binary_cross_entropy, True, "cosine"),
-    "l2": Objective(squared_l2, contrastive_hinge, False, "l2"),
-}
-DUAL_OBJECTIVES, SINGLE = tuple(OBJECTIVES), "single"
+class DotProductLoss(CategoryLoss):
+    """Binary cross-entropy of σ(x), where x is the dot product of text and category."""
+
+    def compare(self, texts: Tensor, categories: Tensor) -> Tensor:
+        """Dot products."""
+        return (categories * texts.unsqueeze(1)).sum(dim=2)
+
+    def from_scores(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Mean of -log σ(x) for true categories and -log(1 - σ(x)) for false ones."""
+        targets = torch.zeros_like(scores)
+        targets[:, 0] = 1
+        return nn.functional.binary_cross_entropy_with_logits(scores[mask], targets[mask])
+
+
+class HingeLoss(CategoryLoss):
+    """Contrastive hinge of the squared distances x: max(x_p + γ - x_n, 0) for each false n."""
+
+    def __init__(self, model: nn.Module, margin: float = 0.5) -> None:
+        super().__init__(model)
+        self.margin = margin
+
+    def compare(self, texts: Tensor, categories: Tensor) -> Tensor:
+        """Negative squared distances."""
+        return -(categories - texts.unsqueeze(1)).square().sum(dim=2)
+
+    def from_scores(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Mean hinge over the pairs of the true and a false category."""
+        hinge = (scores[:, 1:] - scores[:, :1] + self.margin).clamp_min(0)
+        # A batch without any false category has a loss of 0.
+        return (hinge * mask[:, 1:]).sum() / mask[:, 1:].sum().clamp_min(1)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Parameters for the model card."""
+        return {"margin": self.margin}

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
+import random
 import shutil
-import time
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ulr.cores import available_cores
-from ulr.encoders.pretrained import require_torch
-from ulr.errors import TrainingError
-from ulr.files import atomic_file, atomic_folder, refuse_existing
-from ulr.plots import new_figure
-from ulr.train.card import write_card, write_curve
-from ulr.train.checkpoints import TrainingLog, check_disk_space, load_weights, write_errors
-from ulr.train.instances import Batches, Instances, open_instances
-from ulr.train.loop import Trainer, TrainingLoop
-from ulr.train.losses import SINGLE
-from ulr.train.models import DualEncoder, SingleEncoder, TrainableModel
-from ulr.train.settings import (
-    OnPlan,
-    OnProgress,
-    TrainingPlan,
-    TrainingReport,
-    TrainingSettings,
-)
-from ulr.train.sources import PairSource
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from transformers.utils import logging
 
-_PLAN, _LOG, _LAST, _BEST = "plan.json", "log.jsonl", "checkpoint", "best"
-_BYTES_PER_WEIGHT = 4 * (2 * 3 + 2)  # two checkpoints with moments, and two of the best weights
-_TIMED_STEPS = 6
+from ulr.errors import TrainingError
+from ulr.files import atomic_file, atomic_folder, check_destination
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.threads import available_cores
+from ulr.train.instances import Instances
+from ulr.train.pairs import PairSource
+from ulr.train.settings import TrainingPlan, TrainingReport, TrainingSettings
+from ulr.train.trainer import ACCURACY, RunCallback, load_model, make_trainer, write_dataset
+
+_PLAN = "plan.json"
+_ENCODER_OPTIONS = {"dot": "hf:{}", "l2": "hf:{} --distance l2", "single": "cross:{}"}
 
 
 def train(
@@ -45,8 +38,8 @@ def train(
     *,
     resume: bool = False,
     force: bool = False,
-    on_plan: OnPlan | None = None,
-    on_progress: OnProgress | None = None,
+    progress: Progress = NO_PROGRESS,
+    log: Callable[[str], None] = lambda _: None,
 ) -> TrainingReport:
     """Fine-tune an encoder on texts and their categories.
 
@@ -67,21 +60,20 @@ def train(
         Continue from the last checkpoint of a run with the same output, if there is one.
     force
         Replace an existing output or an unfinished run.
-    on_plan
-        Called before the first step.
-    on_progress
-        Called after every step. An exception that it raises ends the run, which can be resumed.
+    progress
+        Receives the instances trained on. An exception that it raises ends the run, which can be
+        resumed.
+    log
+        Called with the plan and with a line per validation, such as `print`.
 
     Returns
     -------
     TrainingReport
         The saved weights are those of the best validation.
     """
-    require_torch()
-    new_figure()  # fails now if Matplotlib is missing, not after the training
-    output = Path(output)
+    output = Path(output).absolute()
     work = output.with_name(f"{output.name}.training")
-    refuse_existing(output, force, TrainingError, "--force")
+    check_destination(output, force, TrainingError, "--force")
     if work.exists() and not resume:
         if not force:
             raise TrainingError(
@@ -89,174 +81,161 @@ def train(
                 "--force."
             )
         shutil.rmtree(work)
-    with prepared(base, sources, settings or TrainingSettings()) as (learner, instances, plan):
-        check_disk_space(output.parent, _BYTES_PER_WEIGHT * plan.n_parameters / 1e6)
-        if on_plan is not None:
-            on_plan(plan)
-        _open_work_folder(work, plan, instances, resume)
-        with TrainingLog(work / _LOG) as log, _own_random_numbers(plan):
-            loop = TrainingLoop(learner, instances, plan, log, work / _LAST, work / _BEST)
-            if (work / _LAST).is_dir():
-                loop.resume()
-            loop.run(on_progress)
-        with write_errors(output):
-            report = _write_output(work, output, learner, loop, plan)
+    with _prepared(base, sources, settings) as (model, instances, plan, scratch):
+        log(str(plan))
+        with _write_errors(work):
+            checkpoint = _open_work_folder(work, plan, instances.digest)
+            windows = instances.in_training_order(plan.n_instances)
+            dataset = write_dataset(scratch / "instances.arrow", windows)
+            callback = RunCallback(plan, progress, log)
+            trainer = make_trainer(model, plan, dataset, instances.held_out(), work, callback)
+            try:
+                trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+            except Exception as error:
+                if callback.started or checkpoint is None:
+                    raise
+                raise TrainingError(
+                    f"{checkpoint} cannot be read: {_reason(error)}. Start again with --force."
+                ) from error
+            report = _write_output(trainer, plan, output)
     shutil.rmtree(work)
     return report
 
 
-def estimate(
+def make_plan(
     base: str | Path, sources: Sequence[PairSource], settings: TrainingSettings | None = None
 ) -> TrainingPlan:
-    """The plan of `train` with its estimated duration, from a few steps; writes nothing.
-
-    Parameters
-    ----------
-    base, sources, settings
-        As for `train`.
-    """
-    with prepared(base, sources, settings or TrainingSettings()) as (learner, instances, plan):
-        n_instances = plan.settings.n_instances or 1
-        window = Batches(instances, n_instances, plan.settings.batch_size).sorted_window(0)
-        n_timed = min(_TIMED_STEPS, len(window))  # with short, medium and long texts
-        timed = [window[(2 * i + 1) * len(window) // (2 * n_timed)] for i in range(n_timed)]
-        trainer = Trainer(learner, plan)
-        trainer.step(timed[0], 0.0)  # warm up
-        start = time.perf_counter()
-        for batch in timed:
-            trainer.step(batch, 0.0)
-        per_text = (time.perf_counter() - start) / sum(map(len, timed))
-        # The forward pass of a validation takes about a third of a step.
-        n_validations = 1 + -(-plan.n_steps // (plan.settings.validate_every or 1))
-        n_texts = n_instances + plan.n_held_out * n_validations / 3
-        return replace(plan, seconds=per_text * n_texts)
+    """The plan of `train` with the same arguments; trains and writes nothing."""
+    with _prepared(base, sources, settings) as (_, _, plan, _):
+        return plan
 
 
 @contextlib.contextmanager
-def prepared(
-    base: str | Path, sources: Sequence[PairSource], settings: TrainingSettings
-) -> Iterator[tuple[TrainableModel, Instances, TrainingPlan]]:
-    """The model, the instances and the plan of a run; sets the threads of PyTorch meanwhile."""
-    import torch
+def _prepared(
+    base: str | Path, sources: Sequence[PairSource], settings: TrainingSettings | None
+) -> Iterator[tuple[Any, Instances, TrainingPlan, Path]]:
+    """The model, the instances and the plan of a run, and a temporary folder.
 
-    before = torch.get_num_threads()
-    n_jobs = settings.n_jobs or available_cores()
-    torch.set_num_threads(n_jobs)
-    names = ("random_state", "n_negatives", "n_held_out", "as_words")
-    try:
-        with open_instances(
-            sources, **{name: getattr(settings, name) for name in names}
-        ) as instances:
-            resolved = settings.resolved(settings.n_instances or instances.natural_length)
-            learner = _load_model(base, resolved)
-            yield learner, instances, _plan(base, learner, instances, resolved, n_jobs)
-    finally:
-        torch.set_num_threads(before)
-
-
-def _load_model(base: str | Path, settings: TrainingSettings) -> TrainableModel:
-    common: dict[str, Any] = {
-        name: getattr(settings, name) for name in ("max_tokens", "device", "random_state")
-    }
-    if settings.objective == SINGLE:
-        return SingleEncoder(base, **common)
-    return DualEncoder(base, objective=settings.objective, margin=settings.margin, **common)
+    The trainer changes state of the process: seeds, threads, messages. All is restored at the end.
+    """
+    settings = settings or TrainingSettings()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng())
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        stack.callback(logging.set_verbosity, logging.get_verbosity())
+        if logging.is_progress_bar_enabled():
+            stack.callback(logging.enable_progress_bar)
+        torch.set_num_threads(settings.n_jobs or available_cores())
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ulr-")))
+        scratch = stack.enter_context(tempfile.TemporaryFile())
+        instances = Instances(sources, scratch, settings)
+        model = load_model(base, settings)
+        yield model, instances, _plan(base, model, instances, settings), folder
 
 
 def _plan(
-    base: str | Path,
-    learner: TrainableModel,
-    instances: Instances,
-    settings: TrainingSettings,
-    n_jobs: int,
+    base: str | Path, model: Any, instances: Instances, settings: TrainingSettings
 ) -> TrainingPlan:
-    import torch
-
-    precision = settings.precision or "float32"
-    if settings.precision is None and learner.device.type == "cuda":
-        precision = "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
-    folder = Path(base).expanduser()
+    n_gpus = torch.cuda.device_count() if model.device.type == "cuda" else 0
+    if n_gpus > 1:
+        raise TrainingError(
+            f"a run uses one GPU; found {n_gpus}. Choose one by setting CUDA_VISIBLE_DEVICES to its "
+            "number."
+        )
+    n_instances = settings.n_instances or instances.natural_length
+    n_steps = -(-n_instances // settings.batch_size)
+    every = settings.checkpoint_every or min(500, max(1, n_steps // 10))
     return TrainingPlan(
-        base=folder.resolve().name if folder.is_dir() else str(base),
-        base_fingerprint=learner.fingerprint,
-        settings=settings,
+        base=Path(base).resolve().name if Path(base).is_dir() else str(base),
+        settings=replace(settings, n_instances=n_instances, checkpoint_every=every),
         sources=instances.summaries,
-        categories=len(instances.categories),
-        n_steps=len(Batches(instances, settings.n_instances or 1, settings.batch_size)),
-        n_held_out=instances.n_held_out,
-        n_parameters=sum(each.numel() for each in learner.model.parameters()),
-        device=str(learner.device),
-        precision=precision,
-        n_jobs=n_jobs,
+        n_categories=instances.n_categories,
+        n_instances=n_instances,
+        n_steps=n_steps,
+        n_held_out=sum(each.held_out for each in instances.summaries),
+        n_parameters=sum(each.numel() for each in model.parameters()),
+        device=model.device.type,
+        n_jobs=torch.get_num_threads(),
     )
 
 
-def _open_work_folder(work: Path, plan: TrainingPlan, instances: Instances, resume: bool) -> None:
-    """Create the folder of a run; refuse to resume a run with other settings or data."""
-    content = {"plan": replace(plan, n_jobs=0).as_dict(), "data": instances.digest}
-    content = json.loads(json.dumps(content))
-    if resume and (work / _PLAN).is_file():
-        before = json.loads((work / _PLAN).read_text(encoding="utf-8"))
-        if different := _differences(before, content):
-            raise TrainingError(
-                f"{work} is a run with other {', '.join(different)}; resume it with the same ones, "
-                "or start again with --force."
-            )
-        return
-    with write_errors(work):
+def _open_work_folder(work: Path, plan: TrainingPlan, digest: str) -> Path | None:
+    """The last checkpoint of a run with the same settings and data; a new folder if there is none.
+
+    The weights of a checkpoint continue those of the base, of which only the name is compared.
+    """
+    settings = asdict(plan.settings)
+    del settings["n_jobs"]
+    settings |= {"pairs": digest, "base": plan.base}
+    content = json.loads(json.dumps(settings))
+    if not (work / _PLAN).is_file():
         work.mkdir(exist_ok=True)
         with atomic_file(work / _PLAN) as file:
             file.write(json.dumps(content, indent=1).encode())
+    before = json.loads((work / _PLAN).read_text(encoding="utf-8"))
+    if different := [name for name, value in content.items() if before.get(name) != value]:
+        raise TrainingError(
+            f"{work} is a run with other {', '.join(different)}; resume it with the same ones, "
+            "or start again with --force."
+        )
+    checkpoints = sorted(work.glob("checkpoint-*"), key=lambda each: int(each.name.split("-")[1]))
+    for checkpoint in reversed(checkpoints):
+        # The trainer writes this file last; a process was killed before it was complete.
+        try:
+            json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+            return checkpoint
+        except (OSError, ValueError):
+            shutil.rmtree(checkpoint)
+    return None
 
 
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Names of the differences that change the result of a step."""
-    different = [] if before["data"] == now["data"] else ["pairs"]
-    for name, value in now["plan"]["settings"].items():
-        if name != "n_jobs" and before["plan"]["settings"].get(name) != value:
-            different.append(name)
-    return different + [
-        name
-        for name in ("base_fingerprint", "precision")
-        if before["plan"][name] != now["plan"][name]
-    ]
-
-
-def _write_output(
-    work: Path, output: Path, learner: TrainableModel, loop: TrainingLoop, plan: TrainingPlan
-) -> TrainingReport:
-    """Write the encoder with the best weights, its model card, log and loss curve."""
-    state, best_step = loop.state, plan.n_steps
-    if (work / _BEST).is_dir():
-        best_step = int(load_weights(work / _BEST, learner.model)["step"])
+def _write_output(trainer: Any, plan: TrainingPlan, output: Path) -> TrainingReport:
+    """Write the encoder, which has the best weights, with its model card and report."""
+    state = trainer.state
+    accuracies = {each["step"]: each[ACCURACY] for each in state.log_history if ACCURACY in each}
+    best_step = state.best_global_step or plan.n_steps
+    seconds = state.log_history[-1]["seconds"]
     report = TrainingReport(
         output=str(output),
         plan=plan,
-        n_instances=state.n_instances,
-        loss=math.nan if state.loss is None else state.loss,
-        accuracy_before=state.accuracy_before,
-        accuracy=state.best_accuracy,
+        loss=[each["loss"] for each in state.log_history if "loss" in each][-1],
+        accuracy_before=accuracies.get(0),
+        accuracy=accuracies.get(best_step),
         best_step=best_step,
-        seconds=loop.seconds,
-        phase_seconds=loop.phase_seconds,
+        seconds=seconds,
+        instances_per_second=plan.n_instances / seconds,
+        log=state.log_history,
     )
+    encoder = _ENCODER_OPTIONS[plan.settings.objective].format(output.name)
     with atomic_folder(output) as partial:
-        learner.save(partial)
-        shutil.copyfile(work / _LOG, partial / "training_log.jsonl")
-        write_curve(partial / "training_log.jsonl", partial / "loss.png")
-        (partial / "training.json").write_text(
-            json.dumps(asdict(report) | {"output": output.name}, indent=1), encoding="utf-8"
-        )
-        write_card(partial / "README.md", output.name, report)
+        trainer.model.save_pretrained(str(partial), model_name=output.name)
+        content = asdict(report) | {"output": output.name}
+        (partial / "training.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        with (partial / "README.md").open("a", encoding="utf-8") as card:
+            card.write(
+                f"\n## Usage (ulr)\n\n    ulr classify FILE --labels LABELS --encoder {encoder}\n\n"
+                f"```\n{plan}\n{report}\n```\n"
+            )
     return report
 
 
 @contextlib.contextmanager
-def _own_random_numbers(plan: TrainingPlan) -> Iterator[None]:
-    """Seed the random number generators of PyTorch, and restore them afterwards."""
-    import torch
-
-    devices = list(range(torch.cuda.device_count())) if plan.device.startswith("cuda") else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(plan.settings.random_state)
+def _write_errors(path: Path) -> Iterator[None]:
+    """Turn errors of writing, such as a full disk, into one sentence."""
+    try:
         yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "PytorchStreamWriter" not in str(error):
+            raise
+        raise TrainingError(
+            f"{path} cannot be written: {_reason(error)}. The previous checkpoint is intact; free "
+            "some space, then continue with --resume."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".")

@@ -1,6 +1,6 @@
-"""Naturally annotated text: NatCat's files and tables of texts with categories, row by row.
+"""Texts with their categories: NatCat's files and tables, row by row.
 
-Malformed rows are counted and the first few are named. Which rows make a batch is left to
+Malformed rows are counted and the first few are named. Which rows make an instance is left to
 `instances`.
 """
 
@@ -9,24 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
-from ulr.encoders.tokenization import replace_surrogates
 from ulr.errors import TableError, TrainingError
 from ulr.files import open_bytes
-from ulr.tables import find_files, format_of_name, open_table
-from ulr.tables.json_files import parse_json_object
+from ulr.tables import find_files, format_of_name, open_table, parse_json_object
 
-NEGATIVES = ("given", "uniform", "frequency")
+_NEGATIVES = ("given", "uniform", "frequency")
 _NATCAT_FIELDS = 9
 _NAMED_ROWS = 5
 _CATEGORY_COLUMNS = ("category", "categories", "label", "labels", "site", "tags")
 
 
+class AnnotatedText(NamedTuple):
+    """A text, its categories, each after its ancestors, and categories stated to be false.
+
+    `document` is what the text is a passage of, or the text itself: all texts of one document are
+    either trained on or held out.
+    """
+
+    document: str
+    text: str
+    paths: list[list[str]]
+    false: list[str]
+
+
 @dataclass(frozen=True)
 class PairSource:
-    """Files of texts with their categories, and how their rows are read.
+    """Texts with their categories, and how they are read.
 
     Attributes
     ----------
@@ -51,9 +62,11 @@ class PairSource:
         False categories: ``given`` with the text, or drawn from the other categories of the source
         with equal probability (``uniform``) or in proportion to their ``frequency``. None for
         ``given`` with NatCat's files and ``frequency`` with tables.
+    rows
+        Texts in memory, instead of files.
     """
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     kind: str = "table"
     share: float | None = None
     text_columns: tuple[str, ...] = ("text",)
@@ -62,13 +75,14 @@ class PairSource:
     path_separator: str | None = None
     passage_words: int | None = None
     negatives: str | None = None
+    rows: tuple[AnnotatedText, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in ("natcat", "table"):
             raise TrainingError(f"kind must be natcat or table; got {self.kind!r}.")
-        if self.negatives is not None and self.negatives not in NEGATIVES:
+        if self.negatives not in (None, *_NEGATIVES):
             raise TrainingError(
-                f"negatives must be one of {', '.join(NEGATIVES)}; got {self.negatives!r}."
+                f"negatives must be one of {', '.join(_NEGATIVES)}; got {self.negatives!r}."
             )
         if self.negatives == "given" and self.kind != "natcat":
             raise TrainingError(
@@ -84,32 +98,9 @@ class PairSource:
         """`negatives`, with None resolved."""
         return self.negatives or ("given" if self.kind == "natcat" else "frequency")
 
-    def files(self) -> list[Path]:
+    def files(self) -> list[str]:
         """The files, sorted by name within each pattern."""
-        return [path for pattern in self.paths for path in find_files(pattern)]
-
-
-@dataclass(frozen=True)
-class AnnotatedText:
-    """A text and its categories.
-
-    Attributes
-    ----------
-    document
-        The document that the text is a passage of, or the text itself. All texts of one document
-        are either trained on or held out.
-    text
-        The text that the model reads.
-    paths
-        Its categories, each after its ancestors.
-    false
-        Categories that the source states to be false.
-    """
-
-    document: str
-    text: str
-    paths: list[list[str]]
-    false: list[str] = field(default_factory=list)
+        return [file for pattern in self.paths for file in find_files(pattern)]
 
 
 @dataclass
@@ -133,7 +124,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "wikipedia": {"category_column": "categories", "passage_words": 100},
 }
 _SPEC = re.compile(
-    rf"(?:(?P<kind>{'|'.join(_KINDS)}):)?(?P<path>.+?)(?:@(?P<share>[\d.]+)(?P<percent>%?))?"
+    rf"(?:(?P<kind>{'|'.join(_KINDS)}):)?(?P<path>.+?)(?:@(?P<share>\d*\.?\d+)(?P<percent>%?))?"
 )
 
 
@@ -158,10 +149,7 @@ def parse_source(spec: str, **options: Any) -> PairSource:
     kind = found["kind"] or ("table" if format_of_name(path) else "natcat")
     share = None
     if found["share"] is not None:
-        try:
-            share = float(found["share"]) / (100 if found["percent"] else 1)
-        except ValueError:
-            raise TrainingError(f"{found['share']!r} is not a share in {spec!r}.") from None
+        share = float(found["share"]) / (100 if found["percent"] else 1)
     given = {name: value for name, value in options.items() if value is not None}
     if kind == "natcat":  # such lines have no columns
         given = {name: value for name, value in given.items() if name == "negatives"}
@@ -173,63 +161,79 @@ def parse_source(spec: str, **options: Any) -> PairSource:
 
 
 def read_rows(source: PairSource, malformed: MalformedRows) -> Iterator[AnnotatedText]:
-    """Read the usable rows of all files of a source."""
-    for path in source.files():
-        if source.kind == "table":
-            rows = _table_rows(path, source, malformed)
-        else:
-            rows = _natcat_rows(path, malformed)
-        for row in rows:
-            yield from _passages(row, source.passage_words)
+    """The usable rows of a source, split into passages; at least one."""
+    yield from source.rows
+    usable = len(source.rows)
+    for file in source.files():
+        for where, content in _contents(file, source):
+            try:
+                row = (
+                    _natcat_row(content) if source.kind == "natcat" else _table_row(content, source)
+                )
+            except ValueError as error:
+                not_utf8 = isinstance(error, UnicodeDecodeError)
+                malformed.add(where, "is not UTF-8" if not_utf8 else str(error))
+                continue
+            usable += 1
+            for passage in _passages(row.text, source.passage_words):
+                yield row._replace(text=passage)
+    if not usable:
+        first = f"; the first row: {malformed.named[0]}" if malformed.named else ""
+        raise TrainingError(f"{', '.join(source.paths)} has no row to train on{first}.")
 
 
-def _natcat_rows(path: Path, malformed: MalformedRows) -> Iterator[AnnotatedText]:
-    for where, line in _lines(path, malformed):
-        fields = [part.strip() for part in line.rstrip("\r\n").split("\t")]
-        if len(fields) != _NATCAT_FIELDS:
-            malformed.add(where, f"has {len(fields)} tab fields, not {_NATCAT_FIELDS}")
-        elif not all(fields):
-            malformed.add(where, "has an empty field")
-        else:
-            yield AnnotatedText(fields[-1], fields[-1], [[fields[0]]], fields[1:-1])
+def _contents(file: str, source: PairSource) -> Iterator[tuple[str, Any]]:
+    """Position and content of each row: a line of bytes, or a record of other tables than JSONL.
+
+    `open_table` would refuse a file with a broken line, which is one malformed row here.
+    """
+    if source.kind == "table" and format_of_name(file) != "jsonl":
+        with open_table(file) as table:
+            for batch in table.batches():
+                for place, record in enumerate(batch.records()):
+                    yield batch.where(place), record
+        return
+    try:
+        with open_bytes(file) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield f"{PurePath(file).name} line {number}", line
+    except (OSError, EOFError) as error:
+        raise TableError(f"{file} cannot be read: {error}.") from error
 
 
-def _table_rows(
-    path: Path, source: PairSource, malformed: MalformedRows
-) -> Iterator[AnnotatedText]:
-    column: str | None = None
-    for where, record in _records(path, malformed):
-        column = column or _category_column(path, source, record)
-        parts = [record.get(name) for name in source.text_columns]
-        if not any(name in record for name in source.text_columns):
-            malformed.add(where, f"has no {' or '.join(map(repr, source.text_columns))}")
-            continue
-        if not all(part is None or isinstance(part, str) for part in parts):
-            malformed.add(where, "has a text that is not a string")
-            continue
-        text = replace_surrogates(" ".join(part.strip() for part in parts if part))
-        paths = _paths(record.get(column), source)
-        if not text.strip():
-            malformed.add(where, "has an empty text")
-        elif not paths:
-            malformed.add(where, f"has no category in {column!r}")
-        else:
-            yield AnnotatedText(text, text, paths)
+def _natcat_row(line: bytes) -> AnnotatedText:
+    fields = [part.strip() for part in line.decode("utf-8-sig").split("\t")]
+    if len(fields) != _NATCAT_FIELDS:
+        raise ValueError(f"has {len(fields)} tab fields, not {_NATCAT_FIELDS}")
+    if not all(fields):
+        raise ValueError("has an empty field")
+    return AnnotatedText(fields[-1], fields[-1], [[fields[0]]], fields[1:-1])
 
 
-def _category_column(path: Path, source: PairSource, record: dict[str, Any]) -> str:
-    """The column of the categories, by the first row; refuses a table without the columns."""
+def _table_row(content: bytes | dict[str, Any], source: PairSource) -> AnnotatedText:
+    record = content
+    if isinstance(record, bytes):
+        record = parse_json_object(record.decode("utf-8-sig").strip())
     categories = (source.category_column,) if source.category_column else _CATEGORY_COLUMNS
     for columns, option in (
         (categories, "--category-column"),
         (source.text_columns, "--text-column"),
     ):
         if not any(name in record for name in columns):
-            raise TrainingError(
-                f"{path} has no column {' or '.join(map(repr, columns))}; it has: "
-                f"{', '.join(record)}. Choose one with {option}."
+            raise ValueError(
+                f"has no column {' or '.join(map(repr, columns))} ({option}); it has: "
+                f"{', '.join(record)}"
             )
-    return next(name for name in categories if name in record)
+    parts = [record.get(name) for name in source.text_columns]
+    if not all(part is None or isinstance(part, str) for part in parts):
+        raise ValueError("has a text that is not a string")
+    if not (text := " ".join(part.strip() for part in parts if part).strip()):
+        raise ValueError("has an empty text")
+    column = next(name for name in categories if name in record)
+    if not (paths := _paths(record[column], source)):
+        raise ValueError(f"has no category in {column!r}")
+    return AnnotatedText(text, text, paths, [])
 
 
 def _paths(value: Any, source: PairSource) -> list[list[str]]:
@@ -243,50 +247,19 @@ def _paths(value: Any, source: PairSource) -> list[list[str]]:
         names = each if isinstance(each, list) else [each]
         if not all(isinstance(name, str) for name in names):
             return []
-        if path := [replace_surrogates(name).strip() for name in names if name.strip()]:
+        if path := [name.strip() for name in names if name.strip()]:
             paths.append(path)
     return paths
 
 
-def _passages(row: AnnotatedText, n_words: int | None) -> Iterator[AnnotatedText]:
-    """The row, or one row per passage of its text; a short remainder joins the last passage."""
-    words = row.text.split() if n_words else []
+def _passages(text: str, n_words: int | None) -> Iterator[str]:
+    """The text, or its passages; a short remainder joins the last passage."""
+    words = text.split() if n_words else []
     if n_words is None or len(words) <= n_words:
-        yield row
+        yield text
         return
     starts = list(range(0, len(words), n_words))
     if len(words) - starts[-1] < n_words // 3:
         starts.pop()
     for start, end in zip(starts, [*starts[1:], len(words)], strict=True):
-        yield AnnotatedText(row.document, " ".join(words[start:end]), row.paths, row.false)
-
-
-def _records(path: Path, malformed: MalformedRows) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Records of a table with their position; unlike `open_table`, skips broken JSON lines."""
-    if format_of_name(path.name) == "jsonl":
-        for where, line in _lines(path, malformed):
-            if not line.strip():
-                continue
-            try:
-                yield where, parse_json_object(line)
-            except ValueError:
-                malformed.add(where, "is not a JSON object")
-        return
-    with open_table(str(path)) as table:
-        for batch in table.batches():
-            for row, record in enumerate(batch.as_records(), batch.first_row + 1):
-                yield f"{path.name} row {row}", record
-
-
-def _lines(path: Path, malformed: MalformedRows) -> Iterator[tuple[str, str]]:
-    """Lines of a text file, plain or gzipped, with their position."""
-    try:
-        with open_bytes(path) as lines:
-            for number, line in enumerate(lines, 1):
-                where = f"{path.name} line {number}"
-                try:
-                    yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError:
-                    malformed.add(where, "is not UTF-8")
-    except (OSError, EOFError) as error:
-        raise TableError(f"{path} cannot be read: {error}.") from error
+        yield " ".join(words[start:end])
