@@ -7,15 +7,10 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ulr.classifier import DatalessClassifier
-from ulr.distributed.job import (
-    PartitionedOutput,
-    classify_partitions,
-    find_partitions,
-    open_first,
-)
-from ulr.jobs import Output, classify_file
-from ulr.tables import TableFormat, open_table
+from ulr.classifier import Settings
+from ulr.distributed import classify_partitions, find_partitions, open_first
+from ulr.jobs import Documents, Output, classify
+from ulr.tables import open_table
 
 LABELS = ["sports", "business", "weather"]
 TOPICS = {
@@ -65,33 +60,28 @@ def write_partitions(folder, sizes, ending="jsonl", texts=None):
     return folder
 
 
-def new_classifier(encoder, **settings):
-    return DatalessClassifier(LABELS, encoder=encoder, **{"fit_sample": N_SAMPLED} | settings)
+def new_settings(encoder, **settings):
+    return Settings(LABELS, encoder=encoder, **{"fit_sample": N_SAMPLED} | settings)
 
 
 def run_single(source, encoder, output, **settings):
     """The same documents in one process."""
     output.mkdir()
     with open_table(str(source)) as table:
-        classifier = new_classifier(encoder, **settings)
-        return classify_file(table, ["text"], classifier, Output(str(output)))
+        documents, settings = Documents(table, ("text",)), new_settings(encoder, **settings)
+        return classify(documents, settings, Output(str(output)))[1]
 
 
-def run_job(source, encoder, output, executor, listener=None, part=None, files=None, **settings):
+OPTIONS = "force vectors skip_broken part progress".split()
+
+
+def run_job(source, encoder, output, workers, files=None, **given):
     """A job over the files of a folder."""
-    options = {k: settings.pop(k) for k in ("force", "vectors", "skip_broken") if k in settings}
+    options = {name: given.pop(name) for name in OPTIONS if name in given}
     files = files or find_partitions([str(source)])
-    with open_first(files, TableFormat(), options.get("skip_broken", False)) as table:
-        return classify_partitions(
-            files,
-            table,
-            ["text"],
-            new_classifier(encoder, **settings),
-            PartitionedOutput(str(output), **options),
-            executor,
-            listener,
-            part=part,
-        )
+    first = Documents(open_first(files, None, options.get("skip_broken", False)), ("text",))
+    settings = new_settings(encoder, **given)
+    return classify_partitions(files, first, settings, str(output), workers, **options)[1]
 
 
 def content(folder):
@@ -117,27 +107,24 @@ def labels_by_id(folder):
 
 
 class OnStage:
-    """A listener that calls a function once, after the first result of a stage."""
+    """Progress that calls a function once, after the first result of a stage."""
 
     def __init__(self, stage, action, at_start=False):
         self._stage, self._action, self._at_start = stage, action, at_start
         self._current, self.called = None, 0
         self.stages, self.rows = [], {}
 
-    def stage(self, name, total, unit="documents"):
+    def stage(self, name, total=None, unit="documents"):
         self._current = name
         self.stages.append(name)
         self.rows[name] = 0
         if self._at_start:
             self._act()
 
-    def advance(self, count):
+    def advance(self, count=1):
         self.rows[self._current] += count
         if not self._at_start:
             self._act()
-
-    def passed(self, done):
-        pass
 
     def _act(self):
         if self._current == self._stage and not self.called:

@@ -1,9 +1,9 @@
 """Jobs over many files: the answers of one process, and what a second run finds and does."""
 
 import json
+import multiprocessing
 import os
 import shutil
-import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,47 +22,35 @@ from partitioned import (
     write_partitions,
 )
 
-from ulr.distributed.executors import ProcessExecutor, SerialExecutor
-from ulr.distributed.job import find_partitions, open_first
+from ulr.classifier import load
+from ulr.distributed import find_partitions, open_first, open_workers
 from ulr.encoders import load_encoder
 from ulr.errors import ClusterError, TableError
-from ulr.persistence import load_model
-from ulr.tables import TableFormat
-from ulr.tables.vectors import open_vectors
 
 SIZES = [150, 90, 260]
-
-
-@pytest.fixture(scope="module")
-def encoder(word_vectors):
-    return word_vectors
-
-
-@pytest.fixture(scope="module")
-def processes():
-    with ProcessExecutor(2) as executor:
-        yield executor
+HERE = open_workers(None)
 
 
 @pytest.fixture
-def job(encoder, tmp_path):
+def job(word_vectors, tmp_path):
     """A folder of partitions, and functions that run jobs over it."""
     source = write_partitions(tmp_path / "in", SIZES)
     output = tmp_path / "out"
 
-    def run(**settings):
-        return run_job(source, encoder, output, SerialExecutor(), **settings)
+    def run(workers=HERE, **settings):
+        return run_job(source, word_vectors, output, workers, **settings)
 
     def expected(**settings):
         target = tmp_path / f"single-{len(list(tmp_path.iterdir()))}"
-        run_single(source, encoder, target, **settings)
+        run_single(source, word_vectors, target, **settings)
         return content(target)
 
-    return SimpleNamespace(source=source, output=output, run=run, expected=expected)
+    def manifest():
+        return json.loads((output / "_SUCCESS.json").read_text())
 
-
-def manifest(job):
-    return json.loads((job.output / "_SUCCESS.json").read_text())
+    return SimpleNamespace(
+        source=source, output=output, run=run, expected=expected, manifest=manifest
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -71,25 +59,27 @@ def manifest(job):
     [[500], [0, 1, 480, 19], [20] * 25],
     ids=["one", "uneven and empty", "many small"],
 )
-def test_files_are_those_of_one_process(tmp_path, encoder, sizes, ending):
+def test_files_are_those_of_one_process(tmp_path, word_vectors, sizes, ending):
     if ending == "jsonl":
         sizes = [size for size in sizes if size]  # one process refuses a file of 0 bytes
     source = write_partitions(tmp_path / "in", sizes, ending)
-    single = run_single(source, encoder, tmp_path / "single")
-    report = run_job(source, encoder, tmp_path / "out", SerialExecutor())
+    single = run_single(source, word_vectors, tmp_path / "single")
+    report = run_job(source, word_vectors, tmp_path / "out", HERE)
     assert content(tmp_path / "out") == content(tmp_path / "single")
-    for name in ("documents", "labels", "moved", "least_certain", "moved_documents", "diagnosis"):
-        assert getattr(report.job, name) == getattr(single, name), name
+    ignored = {"seconds": 0, "output": ""}
+    assert report.job.as_dict() | ignored == single.as_dict() | ignored
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("stage", ["Sampling", "Encoding", "Labelling"])
-def test_a_process_killed_in_any_stage_changes_nothing(job, encoder, processes, stage):
+def test_a_process_killed_in_any_stage_changes_nothing(job, stage):
     def kill():
-        os.kill(processes.pids[0], signal.SIGKILL)
+        multiprocessing.active_children()[0].kill()
 
-    listener = OnStage(stage, kill)
-    run_job(job.source, encoder, job.output, processes, listener)
-    assert listener.called
+    progress = OnStage(stage, kill)
+    with open_workers("local", 2) as workers:
+        job.run(workers, progress=progress)
+    assert progress.called
     assert content(job.output) == job.expected()
 
 
@@ -106,14 +96,14 @@ def test_a_text_file_of_0_bytes_is_an_empty_partition(job):
     assert content(job.output) == expected | {"part-000b.jsonl": b""}
 
 
-def test_labels_do_not_depend_on_partitions_or_their_order(tmp_path, encoder):
+def test_labels_do_not_depend_on_partitions_or_their_order(tmp_path, word_vectors):
     texts = documents(500)
     found = []
     for number, sizes in enumerate(([500], [100] * 5, [499, 1])):
         folder = write_partitions(tmp_path / f"in-{number}", sizes, texts=texts)
         files = find_partitions([str(folder)])[::-1]
         output = tmp_path / f"out-{number}"
-        run_job(folder, encoder, output, SerialExecutor(), files=files)
+        run_job(folder, word_vectors, output, HERE, files=files)
         found.append(labels_by_id(output))
     assert found[0] == found[1] == found[2]
 
@@ -122,41 +112,47 @@ def test_labels_do_not_depend_on_partitions_or_their_order(tmp_path, encoder):
     "first_words", [1, 400], ids=["fewer documents than it looks", "more documents than it looks"]
 )
 def test_the_sample_is_that_of_one_reading_whatever_the_sizes_of_files(
-    tmp_path, encoder, first_words
+    tmp_path, word_vectors, first_words
 ):
     long, short = " ".join(TOPICS["sports"] * 40), "rain"
     texts = [f"{long if first_words > 1 else short} {i}" for i in range(100)]
     texts += [f"{short if first_words > 1 else long} {i}" for i in range(100, 900)]
     source = write_partitions(tmp_path / "in", [100] * 9, texts=texts)
-    report = run_job(source, encoder, tmp_path / "out", SerialExecutor(), fit_sample=90)
-    run_single(source, encoder, tmp_path / "single", fit_sample=90)
+    report = run_job(source, word_vectors, tmp_path / "out", HERE, fit_sample=90)
+    run_single(source, word_vectors, tmp_path / "single", fit_sample=90)
     assert content(tmp_path / "out") == content(tmp_path / "single")
     assert report.job.fitted_documents == 90
 
 
-def test_the_manifest_counts_everything(job):
-    report = job.run()
-    found = manifest(job)
+@pytest.mark.parametrize("sizes", [[1_300], [400, 900], [100] * 13])
+def test_files_full_of_copies_give_the_model_of_one_process(tmp_path, word_vectors, sizes):
+    texts = [f"rain {i}" for i in range(100)] + ["snow"] * 600 + ["fog"] * 600
+    source = write_partitions(tmp_path / "in", sizes, texts=texts)
+    single = run_single(source, word_vectors, tmp_path / "single")
+    report = run_job(source, word_vectors, tmp_path / "out", HERE)
+    assert report.job.fitted_documents == single.fitted_documents == 106
+    assert content(tmp_path / "out") == content(tmp_path / "single")
+
+
+def test_manifest_and_progress_count_everything(job):
+    progress = OnStage("", lambda: None)
+    report = job.run(progress=progress)
+    found = job.manifest()
     assert found["documents"] == sum(found["labels"].values()) + report.job.empty_documents == 500
     assert [each["documents"] for each in found["partitions"]] == SIZES
     assert list(found["labels"]) == LABELS
     assert found["broken"] == []
     rows = [label for label in labels_by_id(job.output).values() if label]
     assert {name: rows.count(name) for name in LABELS} == found["labels"]
+    assert progress.rows["Sampling"] == progress.rows["Labelling"] == 500
+    assert progress.rows["Encoding"] == N_SAMPLED
 
 
-def test_progress_counts_every_document_in_every_stage(job):
-    listener = OnStage("", lambda: None)
-    job.run(listener=listener)
-    assert listener.rows["Sampling"] == listener.rows["Labelling"] == 500
-    assert listener.rows["Encoding"] == N_SAMPLED
-
-
-def test_the_model_is_saved_and_predicts_the_same(job, encoder):
+def test_the_model_is_saved_and_predicts_the_same(job, word_vectors):
     report = job.run()
-    model = load_model(report.model, encoder)[0]
+    fitted = load(report.model, encoder=word_vectors)
     rows = read_rows(job.output / "part-001.jsonl")
-    names = model.names[model.predict([row["text"] for row in rows]).labels]
+    names = fitted.names[fitted.predict([row["text"] for row in rows]).labels]
     assert names.tolist() == [row["ulr_label"] for row in rows]
 
 
@@ -167,6 +163,7 @@ def test_a_second_run_labels_nothing_and_reports_the_same(job):
     assert (first.labelled, first.resumed, second.labelled, second.resumed) == (3, 0, 0, 3)
     assert written == {path: path.stat().st_mtime_ns for path in written}
     assert second.job.as_dict() | {"seconds": 0} == first.job.as_dict() | {"seconds": 0}
+    assert (second.texts, second.rows) == (first.texts, first.rows)
 
 
 def test_an_output_that_is_missing_or_cut_is_written_again(job):
@@ -184,9 +181,9 @@ def test_a_damaged_record_or_model_is_not_trusted(job):
     (job.output / "_ulr/done/part-001.jsonl.json").write_text("{")
     assert job.run().labelled == 1
     (job.output / "_ulr/model/model.json").write_text("{}")
-    listener = OnStage("", lambda: None)
-    job.run(listener=listener)
-    assert "Sampling" in listener.stages
+    progress = OnStage("", lambda: None)
+    job.run(progress=progress)
+    assert "Sampling" in progress.stages
     assert content(job.output) == expected
 
 
@@ -209,7 +206,7 @@ def test_an_input_that_changes_during_a_job_is_refused(job):
             file.write('{"id": 500, "text": "rain"}\n')
 
     with pytest.raises(TableError, match=r"part-002.jsonl changed since it was sampled"):
-        job.run(listener=OnStage("Labelling", change))
+        job.run(progress=OnStage("Labelling", change))
     assert not (job.output / "_SUCCESS.json").exists()
     assert not (job.output / "part-002.jsonl").exists()
     job.run()
@@ -254,7 +251,7 @@ def test_a_broken_file_is_named_with_its_row_and_skipped_on_request(job):
     report = job.run(skip_broken=True)
     assert len(report.broken) == 1
     assert "part-001.jsonl line 41" in report.broken[0]
-    assert manifest(job)["broken"] == list(report.broken)
+    assert job.manifest()["broken"] == list(report.broken)
     assert job.run(skip_broken=True).resumed == 2
     with pytest.raises(TableError, match="line 41"):
         job.run()
@@ -262,37 +259,39 @@ def test_a_broken_file_is_named_with_its_row_and_skipped_on_request(job):
     assert content(job.output) == job.expected()
 
 
-def test_files_of_other_columns_are_broken(tmp_path, encoder):
-    source = write_partitions(tmp_path / "in", SIZES, "csv")
-    (source / "part-001.csv").write_text("id,body\n1,rain\n")
-    with pytest.raises(TableError, match=r"part-001.csv has the columns id, body"):
-        run_job(source, encoder, tmp_path / "out", SerialExecutor())
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("part-001.csv", "id,body\n1,rain\n", r"part-001.csv has the columns id, body"),
+        ("part-000.csv", "text,ulr_label\nrain,x\n", r"already has a column 'ulr_label'"),
+    ],
+)
+def test_files_of_other_columns_or_of_one_to_be_added_are_broken(
+    tmp_path, word_vectors, name, text, message
+):
+    source = write_partitions(tmp_path / "in", [3, 3], "csv")
+    (source / name).write_text(text)
+    with pytest.raises(TableError, match=message):
+        run_job(source, word_vectors, tmp_path / "out", HERE)
 
 
-def test_a_column_that_would_be_added_twice_is_refused(tmp_path, encoder):
-    source = write_partitions(tmp_path / "in", [3, 3])
-    (source / "part-001.jsonl").write_text('{"text": "rain", "ulr_label": "x"}\n')
-    with pytest.raises(TableError, match=r"part-001.jsonl already has a column 'ulr_label'"):
-        run_job(source, encoder, tmp_path / "out", SerialExecutor())
-
-
-def test_rare_labels_of_a_sample_are_warned_about(tmp_path, encoder):
+def test_rare_labels_of_a_sample_are_warned_about(tmp_path, word_vectors):
     texts = [f"goal match {i}" for i in range(400)] + [f"bank profit {i}" for i in range(400)]
     texts += [f"rain fog {i}" for i in range(10)]
     source = write_partitions(tmp_path / "in", [405, 405], texts=texts)
-    report = run_job(source, encoder, tmp_path / "out", SerialExecutor())
+    report = run_job(source, word_vectors, tmp_path / "out", HERE)
     warnings = [each for each in report.job.diagnosis.warnings if "are nearest to" in each]
     assert len(warnings) == 1
     assert "'weather'; a label needs some 20" in warnings[0]
 
 
-def test_vectors_are_kept_as_float16(job, encoder, tmp_path):
+def test_vectors_are_kept_as_float16(job, word_vectors, tmp_path):
     vectors = tmp_path / "vectors"
     job.run(vectors=str(vectors))
     assert content(job.output) == job.expected()
     texts = [row["text"] for row in read_rows(job.source / "part-002.jsonl")]
-    kept = open_vectors(vectors / "part-002.jsonl.npy")
-    expected = np.asarray(load_encoder(encoder).encode(texts)).astype(np.float16)
+    kept = np.load(vectors / "part-002.jsonl.npy", mmap_mode="r")
+    expected = np.asarray(load_encoder(word_vectors).encode(texts)).astype(np.float16)
     np.testing.assert_array_equal(kept, expected)
     (vectors / "part-000.jsonl.npy").unlink()
     assert job.run(vectors=str(vectors)).labelled == 1
@@ -308,7 +307,7 @@ def test_parts_together_are_the_job(job):
     assert not (job.output / "_SUCCESS.json").exists()
     first = job.run(part=(1, 2))
     assert (first.job.documents, first.labelled) == (500, 2)
-    assert manifest(job)["documents"] == 500
+    assert job.manifest()["documents"] == 500
     assert content(job.output) == job.expected()
 
 
@@ -319,13 +318,13 @@ def test_a_part_refuses_files_that_were_not_sampled(job):
         job.run(part=(1, 2))
 
 
-def test_an_encoder_object_is_refused(job, encoder):
+def test_an_encoder_object_is_refused(job, word_vectors):
     class Own:
         def encode(self, texts):
-            return load_encoder(encoder).encode(texts)
+            return load_encoder(word_vectors).encode(texts)
 
     with pytest.raises(ClusterError, match="by its name"):
-        run_job(job.source, Own(), job.output, SerialExecutor())
+        run_job(job.source, Own(), job.output, HERE)
 
 
 def test_standard_input_and_files_of_the_same_name_are_refused(job, tmp_path):
@@ -339,19 +338,14 @@ def test_standard_input_and_files_of_the_same_name_are_refused(job, tmp_path):
 def test_the_first_file_with_columns_is_found(job):
     files = find_partitions([str(job.source)])
     (job.source / "part-000.jsonl").write_text("")
-    with open_first(files, TableFormat(), False) as table:
-        assert table.name == files[1]
+    assert open_first(files).name == files[1]
     (job.source / "part-001.jsonl").write_text("{")
-    with (
-        pytest.raises(TableError, match=r"part-001.jsonl line 1"),
-        open_first(files, TableFormat(), False),
-    ):
-        pass
-    with open_first(files, TableFormat(), True) as table:
-        assert table.name == files[2]
+    with pytest.raises(TableError, match=r"part-001.jsonl line 1"):
+        open_first(files)
+    assert open_first(files, skip_broken=True).name == files[2]
 
 
-def test_files_without_any_document_are_refused(tmp_path, encoder):
+def test_files_without_any_document_are_refused(tmp_path, word_vectors):
     source = write_partitions(tmp_path / "in", [0, 0], "csv")
     with pytest.raises(TableError, match="none of the 2 files can be used"):
-        run_job(source, encoder, tmp_path / "out", SerialExecutor())
+        run_job(source, word_vectors, tmp_path / "out", HERE)

@@ -1,5 +1,18 @@
-"""Beyond one machine: workers sample and label files, the fit is local.
+"""Beyond one machine: workers sample and label files, the fit is local."""
 
-`ulr.distributed.job` is the job, `ulr.distributed.executors` runs it, and only
-`ulr.distributed.dask` knows Dask. Nothing is imported here, so that worker processes start fast.
-"""
+from ulr.distributed.executors import Workers, open_workers
+from ulr.distributed.job import (
+    PartitionsResult,
+    classify_partitions,
+    find_partitions,
+    open_first,
+)
+
+__all__ = [
+    "PartitionsResult",
+    "Workers",
+    "classify_partitions",
+    "find_partitions",
+    "open_first",
+    "open_workers",
+]

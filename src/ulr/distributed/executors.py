@@ -1,153 +1,122 @@
-"""Executors run a function over items: in this process, in local processes, or on a cluster.
+"""Workers of a job: this process, local processes or a Dask cluster, by `concurrent.futures`.
 
-An engine starts tasks and collects their results. Order, repetition of lost tasks and limits are
-the same for every engine and are implemented once, in `Executor.map`.
+Order and repetition of tasks are the same for all of them, in `Workers.map`.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
+import logging
 import multiprocessing
 import os
 import signal
 import threading
-from abc import ABC, abstractmethod
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from multiprocessing import connection
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
-from ulr.cores import available_cores
-from ulr.errors import ClusterError
+from ulr import __version__
+from ulr.errors import ClusterError, require
+from ulr.threads import available_cores
 
-_MOST_ATTEMPTS = 4
+_MOST_ATTEMPTS = 3
+_POLL_SECONDS = 1.0
+_WORKER_SECONDS = 60
 
-
-class Lost:
-    """Outcome of a task whose worker died."""
-
-
-class Unfit:
-    """Outcome of a task that began on a worker which cannot do it."""
+Task = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Failed:
-    """Outcome of a task that raised an exception."""
+class Workers:
+    """Runs tasks one after the other in this process; subclasses have workers elsewhere.
 
-    error: Exception
-
-
-class Executor(ABC):
-    """Runs a function over items, each at least once.
-
-    Attributes
-    ----------
-    dashboard
-        Address of a page about the cluster; None without one.
-    threads
-        Number of threads that a task may use; None to leave that to the process.
-    on_refused
-        Called with a sentence about every worker that is refused.
+    `threads` is the number of threads that a task may use, None to leave it to the process;
+    `on_refused` is called with a sentence about every worker that cannot be used.
     """
 
     dashboard: str | None = None
     threads: int | None = None
     on_refused: Callable[[str], None] | None = None
+    lost_errors: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
     @property
-    @abstractmethod
     def n_workers(self) -> int:
-        """Number of workers at the moment."""
+        """Workers at the moment."""
+        return 1
 
     @property
     def capacity(self) -> int:
-        """Most tasks to have started at a time."""
+        """Most tasks to have submitted at a time."""
         return self.n_workers
 
-    @abstractmethod
-    def _start(self, number: int, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        """Start a task."""
+    def require(self, check: Task) -> None:
+        """Use only workers on which a function raises no error; an error if there is none."""
 
-    @abstractmethod
-    def _collect(self) -> list[tuple[int, Any]]:
-        """Wait a while for tasks; returns the number and the outcome of those that ended."""
+    def submit(self, work: Task, *arguments: Any) -> Future[Any]:
+        """Run a task; here at once, so that Ctrl-C ends it."""
+        future: Future[Any] = Future()
+        future.set_result(work(*arguments))
+        return future
 
-    def require(self, check: Callable[[], Any]) -> None:  # noqa: B027 - here every process is fit
-        """Use only workers on which a function raises no exception.
+    def wait(self, futures: Collection[Future[Any]]) -> Collection[Future[Any]]:
+        """Wait a while; returns the tasks that ended or were cancelled."""
+        return wait(futures, return_when=FIRST_COMPLETED).done
 
-        Raises
-        ------
-        ClusterError
-            When there is no such worker.
-        """
-
-    def close(self) -> None:  # noqa: B027 - not every engine has something to stop
-        """Stop what this executor started; tasks that still run are abandoned."""
+    def close(self) -> None:
+        """End the workers; tasks that still run are abandoned."""
 
     def map(
         self,
-        work: Callable[..., Any],
+        work: Task,
         items: Iterable[Any],
         *common: Any,
         on_result: Callable[[Any], None] | None = None,
     ) -> Iterator[Any]:
-        """Call ``work(item, *common)`` for every item, and yield the results in order.
+        """Results of ``work(item, *common)`` in the order of the items.
 
-        A task whose worker dies is run again, so `work` must give the same result each time.
-
-        Parameters
-        ----------
-        work
-            A function of a module.
-        items
-            The items; they are taken one by one, when a worker is free.
-        common
-            Further arguments, small since they are sent with every item.
-        on_result
-            Called with every result as soon as it is there, in no particular order.
-
-        Raises
-        ------
-        ClusterError
-            When an item was lost too often, or the cluster cannot be reached.
+        Items are taken when a worker is free. A task whose worker died runs again, so `work` must do
+        the same each time. `on_result` gets each result as soon as it is there, in any order.
         """
-        source = enumerate(items)
-        again: deque[tuple[int, Any]] = deque()
-        started: dict[int, Any] = {}
+        source, again = iter(enumerate(items)), deque[tuple[int, Any]]()
+        running: dict[Future[Any], tuple[int, Any]] = {}
         losses: dict[int, int] = {}
         done: dict[int, Any] = {}
         position = 0
         while True:
-            for _ in range(max(1, self.capacity) - len(started)):
-                number, item = again.popleft() if again else next(source, (-1, None))
-                if number < 0:
+            while len(running) < max(1, self.capacity):
+                task = again.popleft() if again else next(source, None)
+                if task is None:
                     break
-                started[number] = item
-                self._start(number, work, (item, *common))
-            if not started:
+                running[self.submit(work, task[1], *common)] = task
+            if not running:
                 return
-            for number, outcome in self._collect():
-                item = started.pop(number)
-                if isinstance(outcome, Failed):
-                    raise outcome.error
-                if isinstance(outcome, Unfit):
+            for future in self.wait(running):
+                number, item = running.pop(future)
+                if future.cancelled():
                     again.append((number, item))
-                    continue
-                if isinstance(outcome, Lost):
+                elif isinstance(future.exception(), self.lost_errors):
                     losses[number] = losses.get(number, 0) + 1
                     if losses[number] == _MOST_ATTEMPTS:
                         raise ClusterError(
-                            f"{_MOST_ATTEMPTS} workers died at {getattr(item, 'name', item)}; "
-                            "they may need more memory, or the file smaller parts."
+                            f"{_MOST_ATTEMPTS} workers died at {getattr(item, 'name', item)}; they "
+                            "may need more memory, or the file smaller parts."
                         )
                     again.append((number, item))
-                    continue
-                if on_result is not None:
-                    on_result(outcome)
-                done[number] = outcome
+                else:
+                    done[number] = future.result()
+                    if on_result is not None:
+                        on_result(done[number])
             while position in done:
                 yield done.pop(position)
                 position += 1
@@ -159,135 +128,205 @@ class Executor(ABC):
         self.close()
 
 
-class SerialExecutor(Executor):
-    """Runs tasks one after the other in this process."""
-
-    @property
-    def n_workers(self) -> int:
-        """One."""
-        return 1
-
-    def _start(self, number: int, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self._task = number, work, arguments
-
-    def _collect(self) -> list[tuple[int, Any]]:
-        number, work, arguments = self._task
-        return [(number, work(*arguments))]
-
-
-class ProcessExecutor(Executor):
-    """Runs tasks in processes of this machine; a dead process is replaced.
-
-    The processes of `concurrent.futures` are not used: one dead process ends all of them, and they
-    stay behind if this process is killed.
-
-    Parameters
-    ----------
-    n_workers
-        Number of processes; None for one per core.
-    """
+class _LocalWorkers(Workers):
+    """Processes of this machine, each with a pool of its own: a dead one breaks its whole pool."""
 
     def __init__(self, n_workers: int | None = None) -> None:
         if n_workers is not None and n_workers < 1:
             raise ClusterError(f"the number of workers must be positive; got {n_workers}.")
         self._n_workers = n_workers or available_cores()
         self.threads = max(1, available_cores() // self._n_workers)
-        self._idle = [_Process() for _ in range(self._n_workers)]
-        self._busy: dict[connection.Connection, tuple[int, _Process]] = {}
+        self._context = multiprocessing.get_context("spawn")
+        # All workers read from this pipe. It ends when this process closes it or is killed.
+        self._end_of_driver, self._driver = self._context.Pipe(duplex=False)
+        self._idle = [self._new_pool() for _ in range(self._n_workers)]
+        self._busy: dict[Future[Any], ProcessPoolExecutor] = {}
 
     @property
     def n_workers(self) -> int:
-        """Number of processes."""
         return self._n_workers
 
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the workers, those with a task first."""
-        processes = [process for _, process in self._busy.values()] + self._idle
-        return [process.pid for process in processes]
-
-    def _start(self, number: int, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def submit(self, work: Task, *arguments: Any) -> Future[Any]:
         while True:
-            process = self._idle.pop() if self._idle else _Process()
+            pool = self._idle.pop() if self._idle else self._new_pool()
             try:
-                process.connection.send((work, arguments))
-            except OSError:  # it died while it was idle
-                process.stop()
+                future = pool.submit(work, *arguments)
+            except BrokenExecutor:  # it died while it was idle
                 continue
-            self._busy[process.connection] = number, process
-            return
+            self._busy[future] = pool
+            return future
 
-    def _collect(self) -> list[tuple[int, Any]]:
-        ended = []
-        for ready in connection.wait(list(self._busy)):
-            number, process = self._busy.pop(ready)  # type: ignore[call-overload]
-            try:
-                ended.append((number, process.connection.recv()))
-                self._idle.append(process)
-            except (EOFError, OSError):
-                process.stop()
-                ended.append((number, Lost()))
+    def _new_pool(self) -> ProcessPoolExecutor:
+        arguments = (self._end_of_driver,)
+        pool = ProcessPoolExecutor(1, self._context, _exit_with_driver, initargs=arguments)
+        pool.submit(_do_nothing)  # the process starts now, beside the others
+        return pool
+
+    def wait(self, futures: Collection[Future[Any]]) -> Collection[Future[Any]]:
+        ended = super().wait(futures)
+        pools = [(self._busy.pop(future), future) for future in ended]
+        self._idle += [
+            pool for pool, each in pools if not isinstance(each.exception(), BrokenExecutor)
+        ]
         return ended
 
     def close(self) -> None:
-        """End the processes."""
-        for process in [*self._idle, *(process for _, process in self._busy.values())]:
-            process.stop()
-        self._idle, self._busy = [], {}
+        self._driver.close()
+        for pool in (*self._idle, *self._busy.values()):
+            pool.shutdown(cancel_futures=True)
+        self._end_of_driver.close()
 
 
-class _Process:
-    """A worker process, and the connection to it."""
+def _exit_with_driver(driver: Connection) -> None:
+    """Prepare a worker process: Ctrl-C reaches the driver, which ends this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, other = context.Pipe()
-        self._process: BaseProcess = context.Process(target=_serve, args=(other,), daemon=True)
-        self._process.start()
-        other.close()
-        self.pid = self._process.pid or 0
+    def wait_for_end() -> None:
+        driver.poll(None)
+        os._exit(1)
 
-    def stop(self) -> None:
-        self.connection.close()
-        self._process.kill()
-        self._process.join()
+    threading.Thread(target=wait_for_end, daemon=True).start()
 
 
-def _serve(tasks: connection.Connection) -> None:
-    """Run tasks until the driver closes the connection or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            work, arguments = tasks.recv()
-            try:
-                outcome = work(*arguments)
-            except Exception as error:
-                outcome = Failed(error)
-            tasks.send(outcome)
+class _DaskWorkers(Workers):
+    """Workers of a Dask cluster that pass a check, including those that join later.
 
-
-def _exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-    os._exit(1)
-
-
-def open_executor(cluster: str, n_workers: int | None = None) -> Executor:
-    """The executor for ``local`` or for the address of a Dask scheduler.
-
-    Parameters
-    ----------
-    cluster
-        ``local``, or an address such as ``tcp://10.0.0.1:8786``.
-    n_workers
-        Number of local processes.
+    Every task is restricted to the workers that can be used when it is submitted. Dask repeats tasks
+    of lost workers up to its own limit; a task whose workers are all lost would wait for ever, and
+    is submitted again.
     """
-    if cluster == "local":
-        return ProcessExecutor(n_workers)
-    from ulr.distributed.dask import DaskExecutor
 
+    threads = 1  # a Dask worker runs as many tasks at a time as it has threads
+
+    def __init__(self, address: str, timeout: float = 10) -> None:
+        distributed = require("distributed", "dask", ClusterError)
+        self.lost_errors = (distributed.KilledWorker,)
+        self._address = address
+        self._check: Task = _do_nothing
+        self._fit, self._refused = set[str](), dict[str, str]()
+        self._allowed = WeakKeyDictionary[Future[Any], frozenset[str]]()
+        self._logger = logging.getLogger("distributed")
+        self._level = self._logger.level
+        self._logger.setLevel(logging.CRITICAL)  # a lost scheduler is one sentence, not a log
+        try:
+            self._client: Any = distributed.Client(address, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError) as error:
+            self._logger.setLevel(self._level)
+            raise ClusterError(f"there is no Dask scheduler at {address}: {error}.") from None
+        try:
+            self._client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+        except TimeoutError:
+            self.close()
+            raise ClusterError(
+                f"the cluster at {address} has no worker; start one with: dask worker {address}"
+            ) from None
+        if "dashboard" in self._info().get("services", {}):
+            self.dashboard = self._client.dashboard_link
+
+    @property
+    def n_workers(self) -> int:
+        return len(self._workers())
+
+    @property
+    def capacity(self) -> int:
+        """Two tasks for every thread, so that a worker need not wait for its next one."""
+        return sum(2 * int(worker["nthreads"]) for worker in self._workers().values())
+
+    def require(self, check: Task) -> None:
+        self._check, self._fit, self._refused = check, set(), {}
+        if not self._workers() and self._refused:
+            reason = next(iter(self._refused.values()))
+            raise ClusterError(f"no worker at {self._address} can be used: {reason}")
+
+    def submit(self, work: Task, *arguments: Any) -> Future[Any]:
+        deadline = time.monotonic() + _WORKER_SECONDS
+        while not (allowed := frozenset(self._workers())):
+            left = self._refused.keys() & self._info()["workers"].keys()
+            if left and time.monotonic() > deadline:
+                raise ClusterError(
+                    f"all workers at {self._address} that could be used are lost, and "
+                    f"{self._refused[min(left)]}"
+                )
+            time.sleep(_POLL_SECONDS)
+        with self._connected():
+            executor = self._client.get_executor(pure=False, workers=list(allowed))
+            future: Future[Any] = executor.submit(work, *arguments)
+        self._allowed[future] = allowed
+        return future
+
+    def wait(self, futures: Collection[Future[Any]]) -> Collection[Future[Any]]:
+        """Wait a while; a task whose workers are all lost is cancelled."""
+        with self._connected():
+            ended = wait(futures, _POLL_SECONDS, FIRST_COMPLETED).done
+        if ended:
+            return ended
+        workers = self._info()["workers"]
+        return [
+            future
+            for future in futures
+            if self._allowed[future].isdisjoint(workers) and future.cancel()
+        ]
+
+    def _info(self) -> Any:
+        with self._connected():
+            return self._client.scheduler_info(n_workers=-1)
+
+    def _workers(self) -> dict[str, Any]:
+        """The workers that can be used, by address; those that are new are checked."""
+        workers: dict[str, Any] = self._info()["workers"]
+        self._fit &= workers.keys()  # one that comes back may be another
+        new = [each for each in workers if each not in self._fit and each not in self._refused]
+        with self._connected():
+            arguments = {"workers": new, "on_error": "return"}
+            found = self._client.run(_run_check, self._check, **arguments) if new else {}
+        for address, error in found.items():
+            if error is None:
+                self._fit.add(address)
+            elif not isinstance(error, OSError):  # it has not left meanwhile
+                if not isinstance(error, ClusterError):
+                    error = (
+                        f"it cannot run ulr {__version__}: {error}. Install the same version on "
+                        "every worker and on the scheduler."
+                    )
+                self._refused[address] = f"the worker at {address} is refused: {error}"
+                if self.on_refused is not None:
+                    self.on_refused(self._refused[address])
+        return {address: each for address, each in workers.items() if address in self._fit}
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Turn what Dask raises without a scheduler into one sentence."""
+        try:
+            yield
+            lost = self._client.status not in ("running", "newly-created")
+        except (CancelledError, OSError, RuntimeError):
+            lost = True
+        if lost:
+            raise ClusterError(
+                f"the Dask scheduler at {self._address} is gone; run the same command again to go "
+                "on."
+            )
+
+    def close(self) -> None:
+        self._client.close(timeout=5)
+        self._logger.setLevel(self._level)
+
+
+async def _run_check(check: Task) -> None:
+    """Run a function in a thread of a worker, whose event loop must not wait for it."""
+    await asyncio.to_thread(check)
+
+
+def _do_nothing() -> None:
+    """A task that only needs a worker which can import this package."""
+
+
+def open_workers(cluster: str | None, n_workers: int | None = None) -> Workers:
+    """Workers for ``local``, the address of a Dask scheduler, or None for this process alone."""
+    if cluster is None:
+        return Workers()
+    if cluster == "local":
+        return _LocalWorkers(n_workers)
     if n_workers is not None:
         raise ClusterError("the number of workers is that of the cluster; leave --workers out.")
-    return DaskExecutor(cluster)
+    return _DaskWorkers(cluster)

@@ -1,397 +1,382 @@
 """Classify files that are too many for one machine: sample, fit in this process, label.
 
 Only reading, encoding and prediction are distributed. The model is fitted on a sample, as
-`ulr.jobs.classify_file` does for large files, and is the same.
+`ulr.jobs.classify` does for large files, and is the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ulr import __version__
-from ulr.distributed.executors import Executor
-from ulr.distributed.partitions import (
-    Labelled,
-    Partition,
-    Task,
-    identify,
-    label_partition,
-    record_key,
-)
-from ulr.distributed.records import JobFolder
-from ulr.distributed.sampling import Fit, fit_partitions, refuse_broken, sample_files
-from ulr.distributed.storage import storage_of
-from ulr.distributed.worker import Environment, folder_hash, python_version
+from ulr.classifier import Fitted, Settings, fit, resolve
+from ulr.distributed import storage
+from ulr.distributed.executors import Workers
+from ulr.distributed.manifest import Fit, JobFolder, Partition
+from ulr.distributed.tasks import SampleItem, Task, label_partition, sample_partition, versions
 from ulr.encoders import fingerprint
 from ulr.errors import ClusterError, TableError
-from ulr.fitting import TextClassifier
-from ulr.inputs import Setup
-from ulr.jobs.classify import ADDED_COLUMNS
-from ulr.jobs.documents import Tally
-from ulr.jobs.output import output_names
-from ulr.jobs.progress import Listener, Silent
-from ulr.jobs.reports import JobReport
-from ulr.jobs.support import Support
-from ulr.persistence import load_model
-from ulr.tables import (
-    TEXT_FORMATS,
-    Source,
-    Table,
-    TableFormat,
-    format_of_name,
-    open_source,
+from ulr.jobs import (
+    LARGEST_HASH,
+    NO_SUPPORT,
+    Documents,
+    HashSample,
+    Result,
+    Sample,
+    Support,
+    Tally,
+    output_names,
 )
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.tables import TEXT_FORMATS, Table, TableFormat, find_files, format_of_name, open_source
 
-# Arguments of a classifier that change no label, or are hashed in another form.
-_HASHED_OTHERWISE = {"labels", "encoder", "phrasings", "extra_labels", "n_jobs", "cache"}
-
-
-@dataclass(frozen=True)
-class PartitionedOutput:
-    """Where a job writes.
-
-    Attributes
-    ----------
-    folder
-        The output, one file per partition.
-    prefix
-        Beginning of the names of added columns.
-    force
-        Whether existing files, and results of another job, are replaced.
-    vectors
-        Folder for the vectors of the texts, or None.
-    skip_broken
-        Whether to go on without partitions that cannot be read.
-    """
-
-    folder: str
-    prefix: str = "ulr_"
-    force: bool = False
-    vectors: str | None = None
-    skip_broken: bool = False
+_FEWEST_SAMPLED = 20  # documents of a label; docs/scaling.md has what fewer cost
+_MOST_SHOWN = 10_000  # documents of a report
+_MARGIN = 2.0  # of the guess of how many documents are candidates for the sample
+_HASHED_OTHERWISE = {"labels", "encoder", "n_jobs", "cache"}  # or they change no label
+# Fields of a result that only the fit knows; a second run takes them from its record.
+_ABOUT_FIT = (
+    "method_reason iterations converged fitted_documents diagnosis examples extra_texts"
+).split()
 
 
 @dataclass(frozen=True)
-class PartitionsReport:
-    """What a job did.
+class PartitionsResult:
+    """What a job over many files did."""
 
-    Attributes
-    ----------
-    job
-        The report on all partitions; None while other parts are not done.
-    model
-        Folder of the model.
-    partitions, labelled, resumed
-        Partitions in all, those labelled by this run, and those that an earlier run had finished.
-    broken
-        What is wrong with each of the partitions that were skipped.
-    texts, rows
-        Some of the sampled documents, and their rows among all documents, for a page about the job.
-    """
-
-    job: JobReport | None
-    model: str
+    job: Result | None  # of all files; None while other parts are not done
+    model: str  # folder of the model
     partitions: int
-    labelled: int
-    resumed: int
-    broken: tuple[str, ...] = ()
-    texts: tuple[str, ...] = field(default=(), repr=False)
-    rows: tuple[int, ...] = field(default=(), repr=False)
+    labelled: int  # files, by this run
+    resumed: int  # files that an earlier run had finished
+    broken: tuple[str, ...]  # what is wrong with each file that was skipped
+    texts: list[str] = field(default_factory=list, repr=False)  # some of the sampled documents
+    rows: list[int] = field(default_factory=list, repr=False)  # their positions among all
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values, without the texts."""
-        values = asdict(replace(self, job=None, texts=(), rows=()))
-        del values["texts"], values["rows"]
-        return values | {"job": self.job and self.job.as_dict()}
+        """The result as plain values, without the texts."""
+        names = ("model", "partitions", "labelled", "resumed", "broken")
+        job = None if self.job is None else self.job.as_dict()
+        return {name: getattr(self, name) for name in names} | {"job": job}
 
 
 def find_partitions(names: Sequence[str]) -> list[str]:
-    """The files that paths, folders and patterns stand for, in the order of `open_table`."""
-    files = []
-    for name in names:
-        if name == "-":
-            raise ClusterError("standard input cannot be read by several workers; name files.")
-        files += storage_of(name).find(name)
+    """The files that paths, folders, patterns and addresses stand for, by their absolute names."""
+    if "-" in names:
+        raise ClusterError("standard input cannot be read by several workers; name files.")
+    files = [storage.absolute(file) for name in names for file in find_files(name)]
     output_names(files)
     return files
 
 
-@contextlib.contextmanager
-def open_first(files: Sequence[str], how: TableFormat, skip_broken: bool) -> Iterator[Table]:
-    """The first file with columns as a table; the others must have the same columns."""
-    with contextlib.ExitStack() as stack:
-        for name in files:
-            try:
-                path = stack.enter_context(storage_of(name).local_copy(name))
-                text = format_of_name(name) in TEXT_FORMATS
-                if text and path.is_file() and not path.stat().st_size:
-                    continue
-                source = open_source(name, path, how)
-            except TableError:
-                if not skip_broken:
-                    raise
-            else:
-                yield Table((source,), source.columns)
-                return
-        raise TableError(f"none of the {len(files)} files can be read.")
+def open_first(
+    files: Sequence[str], how: TableFormat | None = None, skip_broken: bool = False
+) -> Table:
+    """The first file with columns; the others must have the same columns."""
+    for name in files:
+        try:
+            if storage.size(name) == 0 and format_of_name(name) in TEXT_FORMATS:
+                continue
+            return Table([open_source(name, how)])
+        except TableError:
+            if not skip_broken:
+                raise
+    raise TableError(f"none of the {len(files)} files can be read.")
 
 
 def classify_partitions(
     files: Sequence[str],
-    table: Table,
-    columns: Sequence[str],
-    classifier: TextClassifier,
-    output: PartitionedOutput,
-    executor: Executor,
-    listener: Listener | None = None,
-    support: Support | None = None,
+    first: Documents,
+    settings: Settings,
+    folder: str,
+    workers: Workers,
+    progress: Progress = NO_PROGRESS,
     *,
+    support: Support = NO_SUPPORT,
     how: TableFormat | None = None,
+    prefix: str = "ulr_",
+    vectors: str | None = None,
+    force: bool = False,
+    skip_broken: bool = False,
     part: tuple[int, int] | None = None,
-) -> PartitionsReport:
+) -> tuple[Fitted, PartitionsResult]:
     """Fit a classifier on a sample of many files, and write every file with labels.
 
-    A job that was stopped goes on when it is run again; files that changed meanwhile are read again
+    A job that was stopped goes on when it is run again; if files changed meanwhile, all are sampled
     and the model is fitted again.
 
     Parameters
     ----------
-    files
-        The partitions; each becomes one file of the same name.
-    table, columns
-        The first of them, see `open_first`, and the columns that make up a document.
-    classifier
-        The classifier, with an encoder that workers can load by its name.
-    output
-        Where to write.
-    executor
-        Runs the tasks.
-    listener
-        Hears the progress.
+    files, first
+        The partitions, see `find_partitions`, and the documents of the first one, see `open_first`.
+    settings
+        The parameters of the classifier, with an encoder that workers can load by its name.
+    folder
+        The output: one file of the same name per partition.
+    workers
+        Run the tasks; see `open_workers`.
+    progress
+        Receives the progress, and can cancel the job.
     support
-        Labelled examples and further texts to refine on.
+        Labelled examples and further texts to fit on.
     how
         How files are read.
+    prefix
+        Beginning of the names of added columns.
+    vectors
+        Folder for the vectors of the texts.
+    force
+        Whether existing files, and results of another job, are replaced.
+    skip_broken
+        Whether to go on without partitions that cannot be read.
     part
         ``(0, n)`` to sample and fit only, ``(i, n)`` to label the i-th of n shares of the files with
         that model. None for everything.
-
-    Raises
-    ------
-    ClusterError
-        When a worker cannot be used, or the folder holds something else.
-    TableError
-        When a partition cannot be read, and broken ones are not skipped.
     """
-    started = time.perf_counter()
-    setup, support, listener = classifier._resolve(), support or Support(), listener or Silent()
-    task = _task(table.sources[0], columns, classifier, setup, output, executor, how)
-    folder = JobFolder(task.folder)
-    job = _Job(list(files), task, folder, executor, listener, output.skip_broken)
-    settings = _settings_hash(classifier, setup, support, task)
-    executor.require(task.check_worker)
-    if part is not None and part[0] > 0:
-        fit = job.earlier_fit(settings, part[1])
-    else:
-        folder.begin(settings, output_names(files), output.force)
-        if task.vectors is not None:
-            storage_of(task.vectors).make_folder(task.vectors)
-        current = job.current_fit()
-        if current is None:
-            folder.remove_manifest()
-            found = sample_files(job.files, task, executor, listener, output.skip_broken)
-            current = fit_partitions(*found, task, classifier, setup, support, listener, folder)
-        fit = current
-    records, report = job.label(fit, part)
-    if len(records) < len(fit.partitions) - len(report.broken):
-        return report
-    with folder.storage.local_folder(folder.model) as path:
-        tally = Tally(load_model(path, setup.encoder)[0], refined=True)
-    summary = _summary(fit.report, records, tally)
-    summary = replace(summary, seconds=time.perf_counter() - started, output=folder.path)
-    folder.write_manifest(_manifest(task, fit, summary, records, report.broken))
-    shown = folder.read_sample() or {"texts": (), "rows": ()}
-    return replace(report, job=summary, texts=tuple(shown["texts"]), rows=tuple(shown["rows"]))
-
-
-def _task(
-    first: Source,
-    columns: Sequence[str],
-    classifier: TextClassifier,
-    setup: Setup,
-    output: PartitionedOutput,
-    executor: Executor,
-    how: TableFormat | None,
-) -> Task:
-    spec = getattr(setup.encoder, "spec", None)
-    if not isinstance(spec, str):
+    started, settings = time.perf_counter(), resolve(settings, progress)
+    if not isinstance(spec := getattr(settings.encoder, "spec", None), str):
         raise ClusterError("workers load the encoder by its name; it must not be an object.")
-    cache = None if classifier.cache is None else str(Path(classifier.cache).resolve())
-    return Task(
-        environment=Environment(
-            __version__,
-            python_version(),
-            spec,
-            fingerprint(setup.encoder),
-            cache,
-            executor.threads,
-        ),
+    task = Task(
+        versions=versions(),
+        encoder=spec,
+        fingerprint=fingerprint(settings.encoder),
+        cache=None if settings.cache is None else str(Path(settings.cache).resolve()),
+        threads=workers.threads,
         how=how or TableFormat(),
-        first=first,
-        columns=tuple(columns),
-        added=tuple(output.prefix + name for name in ADDED_COLUMNS),
-        prefix=output.prefix,
-        folder=storage_of(output.folder).absolute(output.folder),
-        vectors=output.vectors and storage_of(output.vectors).absolute(output.vectors),
-        most=classifier._fit_limit(setup.method),
-        random_state=classifier.random_state,
+        first=first.table.sources[0],
+        columns=first.columns,
+        prefix=prefix,
+        folder=storage.absolute(folder),
+        vectors=None if vectors is None else storage.absolute(vectors),
+        most=settings.fit_limit,
+        random_state=settings.random_state,
     )
-
-
-def _settings_hash(classifier: TextClassifier, setup: Setup, support: Support, task: Task) -> str:
-    """Hash of all that the labels depend on next to the files."""
-    names = sorted({*signature(TextClassifier).parameters} - _HASHED_OTHERWISE)
-    parameters = {name: getattr(classifier, name) for name in names}
-    content = [
-        parameters,
-        [[label.name, label.phrases] for label in setup.labels],
-        None if setup.phrasings is None else setup.phrasings.sets,
-        setup.extra_labels,
-        asdict(support),
-        [task.environment.fingerprint, task.environment.version],
-        [task.columns, task.added, asdict(task.how)],
-    ]
-    text = json.dumps(content, default=lambda value: np.asarray(value).tolist())
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    job = _Job(list(files), task, settings, support, workers, progress, skip_broken)
+    workers.require(task.check_worker)
+    found = job.find_fit(part, force)
+    result, records = job.label(found, part)
+    if len(records) + len(result.broken) == len(files):
+        result = job.finish(found, result, records, started)
+    return found.fitted, result
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What an earlier run left, and the labelling."""
+    """The stages of a job."""
 
     files: list[str]
     task: Task
-    folder: JobFolder
-    executor: Executor
-    listener: Listener
+    settings: Settings
+    support: Support
+    workers: Workers
+    progress: Progress
     skip_broken: bool
 
-    def current_fit(self) -> Fit | None:
-        """What an earlier run fitted on the files as they are now; None if there is nothing."""
-        fit = self._read_fit()
-        if fit is None:
-            return None
-        self.listener.stage("Checking", len(self.files), "files")
-        found = self.executor.map(
-            identify, self.files, on_result=lambda _: self.listener.advance(1)
-        )
-        if list(found) != [(each.n_bytes, each.sha256) for each in fit.partitions]:
-            return None
-        refuse_broken(fit.partitions, self.skip_broken)
-        return fit
+    @property
+    def folder(self) -> JobFolder:
+        return JobFolder(self.task.folder)
 
-    def earlier_fit(self, settings: str, n_parts: int) -> Fit:
-        """What part 0 fitted; the files are checked when they are labelled."""
-        fit = self._read_fit() if self.folder.belongs_to(settings) else None
-        if fit is None:
+    def hash(self) -> str:
+        """Hash of all that the labels depend on next to the files."""
+        names = {each.name for each in fields(Settings)} - _HASHED_OTHERWISE
+        content = [
+            {name: getattr(self.settings, name) for name in sorted(names)},
+            [[label.name, label.phrases] for label in self.settings.labels],
+            [self.task.fingerprint, self.task.versions, self.task.columns, self.task.prefix],
+            [asdict(self.task.how), asdict(self.support)],
+        ]
+        text = json.dumps(content, default=lambda value: np.asarray(value).tolist())
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def check_broken(self, partitions: Sequence[Partition]) -> None:
+        """Raise for the first file that cannot be read, unless such files are skipped."""
+        for each in partitions:
+            if each.broken and not self.skip_broken:
+                raise TableError(each.broken)
+
+    def find_fit(self, part: tuple[int, int] | None, force: bool) -> Fit:
+        """What an earlier run fitted on the files as they are now, or else a new fit.
+
+        A part other than 0 needs the fit of part 0; its files are checked when they are labelled.
+        """
+        only_labels = part is not None and part[0] > 0
+        if not only_labels:
+            self.folder.begin(self.hash(), output_names(self.files), force)
+            if self.task.vectors is not None:
+                storage.make_folder(self.task.vectors)
+        earlier = self.folder.read_fit(self.hash(), self.files, self.settings.loaded_encoder)
+        if part is not None and only_labels and earlier is None:
             raise ClusterError(
                 f"{self.folder.path} has no model for this job and these files; run it first with "
-                f"--part 0/{n_parts}, which samples and fits."
+                f"--part 0/{part[1]}, which samples and fits."
             )
-        refuse_broken(fit.partitions, self.skip_broken)
-        return fit
+        if earlier is not None and (only_labels or self.is_current(earlier)):
+            self.check_broken(earlier.partitions)
+            return earlier
+        storage.remove(self.folder.manifest)
+        drawn = self.sample(guess=True) or self.sample(guess=False)
+        assert drawn is not None
+        return self.fit(*drawn)
 
-    def _read_fit(self) -> Fit | None:
-        record = self.folder.read_fit()
-        if record is None or self.folder.read_sample() is None:
-            return None
-        fit = Fit.from_dict(record)
-        if [each.name for each in fit.partitions] != self.files:
-            return None
-        with self.folder.storage.local_folder(self.folder.model) as path:
-            return fit if folder_hash(path) == fit.model_hash else None
+    def is_current(self, fit: Fit) -> bool:
+        """Whether all files are as they were sampled."""
+        self.progress.stage("Checking", len(self.files), "files")
+        advance = self.progress.advance
+        found = self.workers.map(storage.identify, self.files, on_result=lambda _: advance(1))
+        return list(found) == [(each.n_bytes, each.sha256) for each in fit.partitions]
+
+    def sample(self, guess: bool) -> tuple[list[Partition], Sample] | None:
+        """Count all files, and draw the sample that one process draws.
+
+        By a guess, the first file tells how many documents there may be, and so which of the others
+        can be in the sample. If that was too few, the result is None.
+        """
+        sample = HashSample(self.task.most, self.task.random_state)
+        partitions: list[Partition] = []
+        n_rows, limit = 0, LARGEST_HASH
+
+        def run(names: Sequence[str]) -> Iterator[Any]:
+            # The limit falls while the sample fills, so files that are begun later send less.
+            items = (SampleItem(name, min(limit, sample.limit)) for name in names)
+            return self.workers.map(sample_partition, items, self.task, on_result=advance)
+
+        def advance(found: tuple[Partition, Any, Any]) -> None:
+            self.progress.advance(found[0].n_rows)
+
+        self.progress.stage("Sampling", None, f"documents, {self.workers.n_workers} workers")
+        for partition, texts, rows in chain(run(self.files[:1]), run(self.files[1:])):
+            self.check_broken([partition])
+            partitions.append(partition)
+            sample.add((rows + n_rows).tolist(), texts)
+            n_rows += partition.n_rows
+            if guess and len(partitions) == 1 and n_rows and self.task.most is not None:
+                expected = max(1, n_rows * storage.total_size(self.files) / partition.n_bytes)
+                limit = int(LARGEST_HASH * min(1.0, _MARGIN * self.task.most / expected))
+        drawn = sample.finish(n_rows, sum(each.n_empty for each in partitions))
+        return (partitions, drawn) if sample.limit <= limit else None
+
+    def fit(self, partitions: list[Partition], sample: Sample) -> Fit:
+        """Fit a classifier on the sample, and save it in the folder of the job."""
+        if not sample.n_rows:
+            broken = next((each.broken for each in partitions if each.broken), "they have no rows.")
+            raise TableError(f"none of the {len(partitions)} files can be used: {broken}")
+        support = self.support
+        fitted = fit(
+            [*sample.texts, *support.examples],
+            self.settings,
+            self.progress,
+            y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
+            extra_texts=support.extra_texts,
+        )
+        numbers = {"examples": len(support.examples), "extra_texts": len(support.extra_texts)}
+        result = Tally(fitted).result(0, **numbers)
+        about = {name: getattr(result, name) for name in _ABOUT_FIT}
+        if result.diagnosis is not None and sample.rows is not None:
+            notes = (*result.diagnosis.notes, *_rare_labels(fitted, sample))
+            about["diagnosis"] = replace(result.diagnosis, notes=notes)
+        self.folder.write("sample", _shown(sample, self.task.random_state))
+        return self.folder.write_fit(fitted, partitions, about)
 
     def label(
         self, fit: Fit, part: tuple[int, int] | None
-    ) -> tuple[list[dict[str, Any]], PartitionsReport]:
+    ) -> tuple[PartitionsResult, list[dict[str, Any]]]:
         """Label the files of this run; returns the records of all files that are done by now."""
-        self.folder.remove_manifest()
+        storage.remove(self.folder.manifest)
         share = readable = [each for each in fit.partitions if not each.broken]
         if part is not None:
             share = readable[part[0] - 1 :: part[1]] if part[0] else []
         n_rows = sum(each.n_rows for each in share)
-        self.listener.stage("Labelling", n_rows, f"documents, {self.executor.n_workers} workers")
+        self.progress.stage("Labelling", n_rows, f"documents, {self.workers.n_workers} workers")
 
-        def advance(found: Labelled) -> None:
-            refuse_broken([found.partition], self.skip_broken)
-            self.listener.advance(found.partition.n_rows)
+        def advance(found: tuple[Partition, Any, bool]) -> None:
+            self.check_broken(found[:1])
+            self.progress.advance(found[0].n_rows)
 
         arguments = share, self.task, fit.model_hash
-        found = list(self.executor.map(label_partition, *arguments, on_result=advance))
-        done = {each.partition.name: each.record for each in found}
-        records = [done.get(each.name) or self._earlier(each, fit) for each in readable]
-        partitions = [*fit.partitions, *(each.partition for each in found)]
-        report = PartitionsReport(
+        found = list(self.workers.map(label_partition, *arguments, on_result=advance))
+        records = {partition.name: record for partition, record, _ in found}
+        for each in readable:
+            if each.name not in records:  # that of another part
+                record = self.folder.read(f"done/{each.output}")
+                key = self.task.record_key(each, fit.model_hash)
+                records[each.name] = record if record and record["key"] == key else None
+        partitions = [*fit.partitions, *(partition for partition, *_ in found)]
+        n_resumed = sum(resumed for *_, resumed in found)
+        result = PartitionsResult(
             job=None,
             model=self.folder.model,
             partitions=len(self.files),
-            labelled=sum(bool(each.record) and not each.resumed for each in found),
-            resumed=sum(each.resumed for each in found),
+            labelled=sum(record is not None for _, record, _ in found) - n_resumed,
+            resumed=n_resumed,
             broken=tuple(each.broken for each in partitions if each.broken),
         )
-        return [record for record in records if record], report
+        return result, [record for each in readable if (record := records[each.name])]
 
-    def _earlier(self, partition: Partition, fit: Fit) -> dict[str, Any] | None:
-        """The record of a file that another part finished."""
-        record = self.folder.read_done(partition.output)
-        if record is None or record["key"] != record_key(partition, self.task, fit.model_hash):
-            return None
-        return record
+    def finish(
+        self,
+        fit: Fit,
+        result: PartitionsResult,
+        records: list[dict[str, Any]],
+        started: float,
+    ) -> PartitionsResult:
+        """Add up the counts of all files, and write the manifest."""
+        tally = Tally(fit.fitted)
+        for record in records:
+            tally.add_counts(record["counts"])
+        truncated = [record["truncated_documents"] for record in records]
+        job = tally.result(
+            sum(record["empty_documents"] for record in records),
+            truncated_documents=None if None in truncated else sum(truncated),
+            seconds=time.perf_counter() - started,
+            output=self.folder.path,
+        )
+        job = replace(job, **fit.about)
+        manifest = {
+            "version": __version__,
+            "encoder": self.task.fingerprint,
+            "model_sha256": fit.model_hash,
+            "documents": job.documents,
+            "empty_documents": job.empty_documents,
+            "fitted_documents": job.fitted_documents,
+            "labels": {each.label: each.after for each in job.labels},
+            "without_label": job.without_label,
+            "partitions": [
+                {name: each[name] for name in ("file", "documents", "source")} for each in records
+            ],
+            "broken": result.broken,
+        }
+        storage.write_json(self.folder.manifest, manifest)
+        shown = self.folder.read("sample") or {}
+        return replace(result, job=job, **shown)
 
 
-def _summary(fitted: JobReport, records: list[dict[str, Any]], tally: Tally) -> JobReport:
-    """The report of the fit with the counts of all files."""
-    for record in records:
-        tally.add_counts(record["counts"])
-    n_empty = sum(record["empty_documents"] for record in records)
-    truncated = [record["truncated_documents"] for record in records]
-    return replace(
-        fitted,
-        documents=sum(record["documents"] for record in records),
-        empty_documents=n_empty,
-        unknown_documents=max(0, tally.unlabelled - n_empty),
-        truncated_documents=None if None in truncated else sum(truncated),
-        labels=tally.counts(),
-        without_label=tally.without_label,
-        moved=tally.moved,
-        moved_documents=tally.surest_moves,
-        least_certain=tally.least_certain,
-    )
+def _shown(sample: Sample, random_state: int) -> dict[str, Any]:
+    """Texts of the sample that a report is about, and their rows."""
+    shown = HashSample(_MOST_SHOWN, random_state)
+    rows = range(len(sample.texts)) if sample.rows is None else sample.rows.tolist()
+    shown.add(rows, sample.texts)
+    found = shown.finish(sample.n_rows, sample.n_empty)
+    positions = range(len(found.texts)) if found.rows is None else found.rows.tolist()
+    return {"rows": list(positions), "texts": found.texts}
 
 
-def _manifest(
-    task: Task, fit: Fit, summary: JobReport, records: list[dict[str, Any]], broken: Sequence[str]
-) -> dict[str, Any]:
-    files = [{name: each[name] for name in ("file", "documents", "source")} for each in records]
-    return {
-        "version": task.environment.version,
-        "encoder": task.environment.fingerprint,
-        "model_sha256": fit.model_hash,
-        "documents": summary.documents,
-        "empty_documents": summary.empty_documents,
-        "fitted_documents": summary.fitted_documents,
-        "labels": {each.label: each.after for each in summary.labels},
-        "without_label": summary.without_label,
-        "partitions": files,
-        "broken": list(broken),
-    }
+def _rare_labels(fitted: Fitted, sample: Sample) -> Iterator[str]:
+    """Warnings about labels with few documents in the sample."""
+    assert fitted.predictions is not None
+    nearest = fitted.predictions.unrefined[: len(sample.texts)]
+    counts = np.bincount(nearest[nearest >= 0], minlength=fitted.n_labels).tolist()
+    for name, count in zip(fitted.settings.label_set.names, counts, strict=True):
+        if count < _FEWEST_SAMPLED:
+            yield (
+                f"Only {count} of the {len(sample.texts):,} sampled documents are nearest to the "
+                f"label {name!r}; a label needs some {_FEWEST_SAMPLED}. Raise --fit-sample."
+            )
