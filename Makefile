@@ -27,14 +27,14 @@ check: .venv/developing
 
 # Every fault of a list must make a test of the refinement fail: some fifteen minutes on two cores.
 mutants: .venv/developing
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tools/mutants.py
 
 # Generated bad inputs through the command line, and kills at random moments: some minutes each.
 fuzz: .venv/developing
-	$(BIN)/python tests/robustness/fuzz.py --count 10000
+	$(BIN)/python tools/fuzz.py --count 10000
 
 chaos: .venv/developing
-	$(BIN)/python tests/robustness/chaos.py --kills 60
+	$(BIN)/python tools/chaos.py --kills 60
 
 format: .venv/developing
 	$(BIN)/ruff check --fix .
@@ -42,19 +42,19 @@ format: .venv/developing
 
 # Some ten minutes on two cores. With ULR_DATA set to a folder of datasets, the encoder too.
 bench: .venv/measuring
-	$(BIN)/python benchmarks/refine.py --write docs/performance.md
-	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python benchmarks/encode.py --write docs/performance.md; \
+	$(BIN)/python -m benchmarks.refine --write docs/performance.md
+	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python -m benchmarks.encode --write docs/performance.md; \
 	else echo 'The encoder is not measured: set ULR_DATA to a folder of datasets.'; fi
 
 # From file to file: some four minutes for a million rows, and as long for the scaling.
 bench-end-to-end: .venv/developing
-	$(BIN)/python benchmarks/end_to_end.py --write docs/performance.md
-	$(BIN)/python benchmarks/end_to_end.py --scaling --write docs/performance.md
+	$(BIN)/python -m benchmarks.end_to_end --write docs/performance.md
+	$(BIN)/python -m benchmarks.end_to_end --scaling --write docs/performance.md
 
-# The paper's experiments as far as they need no training, with the embedded encoder: eight minutes
-# on two cores. What is finished is kept in reproduction/, so a stopped run goes on where it was.
+# The paper's experiments as far as they need no training, with the embedded encoder: ten minutes on
+# two cores. What is finished is kept in reproduced/, so a stopped run goes on where it was.
 reproduce: data-folder .venv/reproducing
-	$(BIN)/ulr reproduce all --encoder static --out reproduction
+	$(BIN)/python -m reproduction all --encoder static --out reproduced
 
 data-folder:
 	@[ -n "$$ULR_DATA" ] || { echo 'Name the folder of the datasets: make reproduce ULR_DATA=DIR (docs/reproduce.md says what lies in it).'; exit 1; }

@@ -1,7 +1,7 @@
 """BTZSC, a benchmark of zero-shot classification: `ulr` beside the published models.
 
-    python benchmarks/btzsc.py --encoder static [--tasks topic intent] [--json FILE]
-    python benchmarks/btzsc.py --encoder static --encoder minilm --data DIR [--samples 5]
+    python -m benchmarks.btzsc --encoder static [--tasks topic intent] [--json FILE]
+    python -m benchmarks.btzsc --encoder static --encoder minilm --data DIR [--samples 5]
         [--cache VECTORS] [--write docs/results.md]
 
 The first form runs the benchmark of the package ``btzsc`` itself, which downloads its datasets from
@@ -23,19 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-# This script has the name of the package, so its folder must not be searched first.
-sys.path.append(sys.path.pop(0))
-
+from btzsc import BaseModel, BTZSCBenchmark
 from btzsc.baselines import get_baselines
 from btzsc.metrics import compute_metrics
+from numpy.typing import NDArray
 
-from btzsc import BaseModel, BTZSCBenchmark
+from reproduction.documents import read_documents
+from reproduction.names import MAIN_NAMES
+from reproduction.pages import replace_part
 from ulr.classifier import DatalessClassifier
-from ulr.experiments import read_documents
-from ulr.experiments.phrasings import MAIN_NAMES
-from ulr.experiments.report import replace_part
 
 DATASETS = {"agnews": "agnews", "yahoo": "yahootopics"}  # our names, and the benchmark's
 SAMPLE = 1000

@@ -1,8 +1,8 @@
 """What several workers bring and cost, beside one process, in one run; and what sampling costs.
 
-    python benchmarks/cluster.py [--rows 1000000] [--files 20] [--rounds 3] [--write docs/scaling.md]
-    python benchmarks/cluster.py --end-to-end [--rows 1000000] [--files 20] [--write docs/scaling.md]
-    python benchmarks/cluster.py --data DIR [--write docs/scaling.md]
+    python -m benchmarks.cluster [--rows 1000000] [--files 20] [--rounds 3] [--write docs/scaling.md]
+    python -m benchmarks.cluster --end-to-end [--rows 1000000] [--files 20] [--write docs/scaling.md]
+    python -m benchmarks.cluster --data DIR [--write docs/scaling.md]
 
 The first generates short texts, labels them with the embedded encoder in one process that may use
 one core, and in two worker processes, both local ones and Dask's, and once more with a worker that
@@ -36,14 +36,14 @@ from typing import Any
 
 import numpy as np
 
-from ulr.classifier import DatalessClassifier
-from ulr.distributed.executors import Executor, ProcessExecutor, open_executor
-from ulr.distributed.job import PartitionedOutput, classify_partitions, find_partitions
-from ulr.encoders import StaticEncoder
-from ulr.experiments import DATASETS, read_documents
-from ulr.experiments.phrasings import label_set
-from ulr.experiments.report import replace_part
-from ulr.jobs import Output, classify_file
+from reproduction.datasets import DATASETS
+from reproduction.documents import read_documents
+from reproduction.names import label_set
+from reproduction.pages import replace_part
+from ulr.classifier import Settings, encode, fit
+from ulr.distributed import Workers, classify_partitions, find_partitions, open_first, open_workers
+from ulr.encoders import load_encoder
+from ulr.jobs import Documents, Output, classify
 from ulr.tables import open_table
 
 TOPICS = {
@@ -98,7 +98,7 @@ def generate(folder: Path, n_rows: int, n_files: int) -> None:
 
 @dataclass
 class Watch:
-    """A listener that measures stages, and calls a function after the first labelled file.
+    """Progress that measures stages, and calls a function after the first labelled file.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Watch:
     _stage: str = ""
     _since: tuple[float, float] = (0.0, 0.0)
 
-    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
+    def stage(self, name: str, total: int | None = None, unit: str = "documents") -> None:
         """Begin a stage."""
         now = time.perf_counter(), self.cpu()
         if self._stage:
@@ -125,14 +125,11 @@ class Watch:
                 each[self._stage] = each.get(self._stage, 0.0) + end - start
         self._stage, self._since = name, now
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int = 1) -> None:
         """Some documents are done."""
         if self._stage == "Labelling" and self.action is not None:
             action, self.action = self.action, None
             action()
-
-    def passed(self, done: object) -> None:
-        """A pass is done."""
 
     def figures(self, memory: float) -> Figures:
         """What was measured."""
@@ -151,9 +148,9 @@ class Figures:
     memory: float
 
 
-def new_classifier(fit_sample: int = FIT_SAMPLE) -> DatalessClassifier:
-    """The classifier of all runs."""
-    return DatalessClassifier(LABELS, encoder=StaticEncoder.embedded(), fit_sample=fit_sample)
+def new_settings(fit_sample: int = FIT_SAMPLE) -> Settings:
+    """The settings of all runs."""
+    return Settings(LABELS, fit_sample=fit_sample)
 
 
 def run_single(source: str, output: str, results: Any) -> None:
@@ -161,12 +158,13 @@ def run_single(source: str, output: str, results: Any) -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     watch = Watch(time.process_time)
     with open_table(source) as table:
-        classify_file(table, ["text"], new_classifier(), Output(output, force=True), watch)
+        documents = Documents(table, ("text",))
+        classify(documents, new_settings(), Output(output, force=True), watch)
     results.put(watch.figures(peak_memory(os.getpid())))
 
 
 def run_workers(
-    source: Path, output: Path, executor: Executor, pids: Callable[[], list[int]], kill: bool
+    source: Path, output: Path, workers: Workers, pids: Callable[[], list[int]], kill: bool
 ) -> Figures:
     """Several workers; optionally one of them is killed after the first labelled file."""
     lost: list[float] = []
@@ -180,10 +178,8 @@ def run_workers(
 
     files = find_partitions([str(source)])
     watch = Watch(cpu, kill_one if kill else None)
-    with open_table(files[0]) as table:
-        target = PartitionedOutput(str(output))
-        task = files, table, ["text"], new_classifier(), target, executor, watch
-        classify_partitions(*task)
+    first = Documents(open_first(files), ("text",))
+    classify_partitions(files, first, new_settings(), str(output), workers, watch)
     return watch.figures(max(map(peak_memory, pids())))
 
 
@@ -258,37 +254,39 @@ def _measure(title: str, source: Path, output: Path) -> Figures:
         return figures
     engine, kill = RUNS[title]
     if engine == "local":
-        with ProcessExecutor(2) as executor:
-            return run_workers(source, output, executor, lambda: executor.pids, kill)
+        with open_workers("local", 2) as workers:
+            return run_workers(source, output, workers, local_pids, kill)
     from distributed import LocalCluster
 
     cluster = LocalCluster(
         n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0"
     )
-    with cluster, open_executor(cluster.scheduler_address) as executor:
+    with cluster, open_workers(cluster.scheduler_address) as workers:
         return run_workers(
-            source, output, executor, lambda: [each.pid for each in cluster.workers.values()], kill
+            source, output, workers, lambda: [each.pid for each in cluster.workers.values()], kill
         )
+
+
+def local_pids() -> list[int]:
+    """The local worker processes."""
+    return [process.pid or 0 for process in multiprocessing.active_children()]
 
 
 def measure_end_to_end(n_rows: int, n_files: int) -> str:
     """The table of the stages of one job with two local processes."""
-    with tempfile.TemporaryDirectory() as name, ProcessExecutor(2) as executor:
+    with tempfile.TemporaryDirectory() as name, open_workers("local", 2) as workers:
         source, output = Path(name, "in"), Path(name, "out")
         source.mkdir()
         generate(source, n_rows, n_files)
 
         def cpu() -> float:
-            return time.process_time() + sum(map(cpu_seconds, executor.pids))
+            return time.process_time() + sum(map(cpu_seconds, local_pids()))
 
         watch = Watch(cpu)
         files = find_partitions([str(source)])
-        with open_table(files[0]) as table:
-            target = PartitionedOutput(str(output))
-            classify_partitions(
-                files, table, ["text"], new_classifier(200_000), target, executor, watch
-            )
-        worker = watch.figures(max(map(peak_memory, executor.pids))).memory
+        first = Documents(open_first(files), ("text",))
+        classify_partitions(files, first, new_settings(200_000), str(output), workers, watch)
+        worker = watch.figures(max(map(peak_memory, local_pids()))).memory
         bytes_in, bytes_out = (
             sum(path.stat().st_size for path in folder.glob("part-*"))
             for folder in (source, output)
@@ -330,13 +328,12 @@ def measure_samples(data: Path) -> str:
 
 def sampling_loss(title: str, texts: list[str], truth: Any, labels: Any) -> str:
     """A row of the table; all texts are predicted by each model."""
-    encoder = StaticEncoder.embedded()
-    vectors = encoder.encode(texts)
+    encoded = encode(texts, load_encoder("static"))
 
     def accuracy(size: int | None, seed: int) -> float:
-        classifier = DatalessClassifier(labels, encoder=encoder, fit_sample=size, random_state=seed)
-        predicted = classifier.fit(texts, embeddings=vectors).predict(texts, embeddings=vectors)
-        return 100 * float((predicted == truth).mean())
+        fitted = fit(encoded, Settings(labels, fit_sample=size, random_state=seed))
+        assert fitted.predictions is not None
+        return 100 * float((fitted.names[fitted.predictions.labels] == truth).mean())
 
     whole = accuracy(None, 0)
     cells = [title, f"{whole:.2f}"]

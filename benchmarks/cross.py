@@ -1,6 +1,6 @@
 """Algorithm 2 with a pair scorer on samples of the paper's four datasets, as a Markdown table.
 
-    python benchmarks/cross.py --data DIR --encoder cross:FOLDER [--sample 1000]
+    python -m benchmarks.cross --data DIR --encoder cross:FOLDER [--sample 1000]
         [--scores FOLDER] [--write docs/results.md]
 
 Every document of a seeded sample is scored with every phrase of the paper once; each set of label
@@ -22,17 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from four_datasets import data_parser
+from benchmarks.four_datasets import data_parser
+from reproduction.cells import short_name
+from reproduction.datasets import DATASETS
+from reproduction.documents import Documents, read_documents
+from reproduction.experiments import EXPERIMENTS
+from reproduction.names import ALTERNATIVES, MAIN_NAMES, all_phrasings
+from reproduction.pages import replace_part
+from ulr.classifier import count_words
 from ulr.encoders import PairScorer, fingerprint, load_encoder
-from ulr.experiments import DATASETS, Documents, read_documents
-from ulr.experiments.paper import EXPERIMENTS
-from ulr.experiments.phrasings import ALTERNATIVES, MAIN_NAMES, all_phrasings
-from ulr.experiments.plan import short_name
-from ulr.experiments.report import replace_part
 from ulr.files import atomic_file
 from ulr.metrics import accuracy
 from ulr.refinement import refine
-from ulr.word_counts import count_words
 
 BATCH = 100
 Scores = NDArray[np.float32]

@@ -1,8 +1,8 @@
 """How fast the encoders are, beside the packages people would otherwise call, in one run.
 
-    python benchmarks/encode.py --data DIR [--write docs/performance.md] [--repeats 3]
-    python benchmarks/encode.py --data DIR --minilm [--write docs/performance.md]
-    python benchmarks/encode.py --short 1000000 [--write docs/performance.md]
+    python -m benchmarks.encode --data DIR [--write docs/performance.md] [--repeats 3]
+    python -m benchmarks.encode --data DIR --minilm [--write docs/performance.md]
+    python -m benchmarks.encode --short 1000000 [--write docs/performance.md]
 
 The first is the embedded encoder beside wordllama's own embed; the second is MiniLM on onnxruntime
 beside sentence-transformers on torch with the same weights, and quantised to eight bits. The third
@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+from reproduction.pages import replace_part
 from ulr.encoders import OnnxEncoder, StaticEncoder
-from ulr.experiments.report import replace_part
 
 UNLIMITED = 10**9
 
@@ -96,9 +96,8 @@ def peak_memory(texts: list[str]) -> float:
 
 def short(n_texts: int) -> list[str]:
     """The embedded encoder, model2vec and wordllama on many short texts."""
-    from model2vec import StaticModel
-
     from end_to_end import Vocabulary
+    from model2vec import StaticModel
 
     texts = Vocabulary().texts(np.random.default_rng(1), n_texts, 20).to_pylist()
     folder = Path(find_spec("wordllama").origin).parent  # type: ignore[union-attr, arg-type]

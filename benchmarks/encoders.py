@@ -1,7 +1,7 @@
 """Speed of the encoders on one core, and accuracy of combinations of them.
 
-    python benchmarks/encoders.py speed --data DIR [--encoder SPEC ...] [--write docs/encoders.md]
-    python benchmarks/encoders.py accuracy --data DIR --cache VECTORS [--encoder NAME ...]
+    python -m benchmarks.encoders speed --data DIR [--encoder SPEC ...] [--write docs/encoders.md]
+    python -m benchmarks.encoders accuracy --data DIR --cache VECTORS [--encoder NAME ...]
         [--write docs/encoders.md]
 
 "speed" encodes 2,000 texts of AG News and 500 posts of 20 Newsgroups, drawn with a fixed seed, on
@@ -26,14 +26,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
 
-from encode import agnews, newsgroups
-from scenarios import NEAREST, PAPER, SIX, WORDS, Labels, Vectors, markdown, mean, read_corpus
+from benchmarks.encode import agnews, newsgroups
+from benchmarks.scenarios import (
+    NEAREST,
+    PAPER,
+    SIX,
+    WORDS,
+    Labels,
+    Vectors,
+    markdown,
+    mean,
+    read_corpus,
+)
+from reproduction.pages import replace_part
+from ulr.classifier import count_words
 from ulr.encoders import CachedEncoder, Encoder, encode_texts, label_encoder, load_encoder
-from ulr.experiments.report import replace_part
 from ulr.refinement import refine
-from ulr.refinement.distances import unit_rows
-from ulr.word_counts import count_words
 
 MOST_DOCUMENTS = 10_000
 SPEED = ("static", "potion", "minilm", "minilm-int8", "bge-small", "use-multilingual")
@@ -152,9 +162,9 @@ def read(title: str, data: Path, encoders: dict[str, Encoder]) -> Corpus:
     texts = [texts[row] for row in rows]
     documents, anchors = {}, {}
     for name, encoder in encoders.items():
-        documents[name] = unit_rows(encode_texts(encoder, texts).astype(np.float64))
+        documents[name] = normalize(encode_texts(encoder, texts).astype(np.float64))
         labels = encode_texts(label_encoder(encoder), phrases)
-        anchors[name] = unit_rows(labels.astype(np.float64))
+        anchors[name] = normalize(labels.astype(np.float64))
         print(f"{title}: {len(texts):,} documents by {name}", flush=True)
     return Corpus(documents, anchors, truth[rows], count_words(texts))
 

@@ -1,7 +1,7 @@
 """A file of texts in, a file with labels out: time and memory, beside the same job built by hand.
 
-    python benchmarks/end_to_end.py [--rows 1000000] [--write docs/performance.md]
-    python benchmarks/end_to_end.py --scaling [--most-rows 10000000] [--write docs/performance.md]
+    python -m benchmarks.end_to_end [--rows 1000000] [--write docs/performance.md]
+    python -m benchmarks.end_to_end --scaling [--most-rows 10000000] [--write docs/performance.md]
 
 The first generates rows of some 20 words, as Parquet and as CSV, and labels them with 10 labels and
 the embedded encoder. By hand, polars reads and writes the file, model2vec encodes with the same
@@ -125,36 +125,32 @@ def _weights() -> list[str]:
 
 
 class Stages:
-    """A listener that measures the CPU time of every stage."""
+    """Progress that measures the CPU time of every stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._stage, self._since = "Start", 0.0
 
-    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
+    def stage(self, name: str, total: int | None = None, unit: str = "documents") -> None:
         """Begin a stage."""
         now = time.process_time()
         self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
         self._stage, self._since = name, now
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int = 1) -> None:
         """Some documents are done."""
-
-    def passed(self, done: Any) -> None:
-        """Refining begins with its first pass."""
-        if done.iteration == 0:
-            self.stage("Refining", None)
 
 
 def run_ours(source: str, target: str, labels: Sequence[str], _: object) -> dict[str, float]:
     """Label a file; CPU seconds of each stage."""
-    from ulr.fitting import TextClassifier
-    from ulr.jobs import Output, classify_file
+    from ulr.classifier import Settings
+    from ulr.jobs import Documents, Output, classify
     from ulr.tables import open_table
 
     stages = Stages()
     with open_table(source) as table:
-        classify_file(table, ["text"], TextClassifier(labels), Output(target), stages)
+        documents = Documents(table, ("text",))
+        classify(documents, Settings(list(labels)), Output(target), stages)
     stages.stage("", None)
     return stages.seconds
 
@@ -292,9 +288,9 @@ def _slope(size: int, cpu: float, next_size: int, next_cpu: float) -> float:
 
 def draw(found: dict[str, dict[int, Figures]], path: Path) -> None:
     """CPU seconds against size, both logarithmic, with the slope between the last two sizes."""
-    from ulr.plots import new_figure, write_figure
+    from matplotlib.figure import Figure
 
-    figure = new_figure(9.0, 3.2)
+    figure = Figure(figsize=(9.0, 3.2), layout="constrained")
     axes = figure.subplots(1, len(found), sharey=True)
     for axis, (varied, figures) in zip(axes, found.items(), strict=True):
         sizes, seconds = list(figures), [each.cpu for each in figures.values()]
@@ -304,7 +300,7 @@ def draw(found: dict[str, dict[int, Figures]], path: Path) -> None:
         axis.set_xlabel(varied)
         axis.grid(alpha=0.3, which="both")
     axes[0].set_ylabel("CPU seconds")
-    write_figure(figure, path)
+    figure.savefig(path, dpi=150)
 
 
 def main() -> None:
@@ -320,7 +316,7 @@ def main() -> None:
         name, source, target = given.run
         print(json.dumps(RUNS[name](source, target, *json.load(sys.stdin))))
         return
-    from ulr.experiments.report import check_part, replace_part
+    from reproduction.pages import check_part, replace_part
 
     part = "scaling" if given.scaling else "end-to-end"
     if given.write:

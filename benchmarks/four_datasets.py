@@ -1,7 +1,7 @@
 """Accuracy by name and refined on the paper's four datasets, as a Markdown table.
 
-    python benchmarks/four_datasets.py --data DIR
-    python benchmarks/four_datasets.py --data DIR --all --encoder static --encoder glove
+    python -m benchmarks.four_datasets --data DIR
+    python -m benchmarks.four_datasets --data DIR --all --encoder static --encoder glove
         [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds the official archives, what they unpack to, or
@@ -18,12 +18,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ulr.classifier import DatalessClassifier
-from ulr.experiments import DATASETS, Documents, read_documents
-from ulr.experiments.phrasings import label_set
-from ulr.experiments.plan import short_name
-from ulr.experiments.report import replace_part
-from ulr.jobs import EvaluationReport, evaluate_file
+from reproduction.cells import short_name
+from reproduction.datasets import DATASETS
+from reproduction.documents import Documents, read_documents
+from reproduction.names import label_set
+from reproduction.pages import replace_part
+from ulr.classifier import Settings
+from ulr.jobs import Documents as TableDocuments
+from ulr.jobs import Result, classify
+from ulr.metrics import Evaluation
 from ulr.tables import open_table
 
 
@@ -50,9 +53,9 @@ def measure(
     distance: str,
     method: str = "auto",
     cache: str | None = None,
-) -> EvaluationReport:
+) -> Result:
     """Classify one dataset and compare with its truth."""
-    classifier = DatalessClassifier(
+    settings = Settings(
         label_set(documents.dataset.name),
         encoder=encoder,
         distance=distance,
@@ -65,7 +68,14 @@ def measure(
             for text, label in zip(documents.texts, documents.truth, strict=True):
                 rows.write(json.dumps({"text": text, "label": documents.labels[label]}) + "\n")
         with open_table(str(path)) as source:
-            return evaluate_file(source, ["text"], "label", classifier)
+            documents_of_file = TableDocuments(source, ("text",))
+            return classify(documents_of_file, settings, truth_column="label")[1]
+
+
+def figures_of(result: Result) -> tuple[Evaluation, Evaluation]:
+    """Figures before and after refinement."""
+    assert result.comparison is not None
+    return result.comparison.before, result.comparison.after
 
 
 def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str | None) -> str:
@@ -74,17 +84,13 @@ def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str |
     lines = [f"| {' | '.join(columns)} | passes | seconds |", "|---" * (len(columns) + 2) + "|"]
     for dataset in DATASETS.values():
         documents = read_documents(dataset.name, data)
-        report = measure(documents, encoder, distance, method, cache)
-        figures = (
-            report.before.accuracy,
-            report.after.accuracy,
-            report.before.macro_f1,
-            report.after.macro_f1,
-        )
+        result = measure(documents, encoder, distance, method, cache)
+        before, after = figures_of(result)
+        figures = before.accuracy, after.accuracy, before.macro_f1, after.macro_f1
         cells = " | ".join(f"{100 * figure:.1f}" for figure in figures)
         lines.append(
-            f"| {dataset.title} | {report.job.documents:,} ({share(documents)}) | {cells} | "
-            f"{report.job.iterations} | {report.job.seconds:.1f} |"
+            f"| {dataset.title} | {result.documents:,} ({share(documents)}) | {cells} | "
+            f"{result.iterations} | {result.seconds:.1f} |"
         )
     return "\n".join(lines)
 
@@ -98,8 +104,10 @@ def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
         for distance, methods in (("cosine", ("ulr", "discriminant")), ("l2", ("ulr",))):
             cells = []
             for documents in all_documents:
-                reports = [measure(documents, encoder, distance, m, cache) for m in methods]
-                figures = [reports[0].before, *(report.after for report in reports)]
+                found = [
+                    figures_of(measure(documents, encoder, distance, m, cache)) for m in methods
+                ]
+                figures = [found[0][0], *(after for _, after in found)]
                 cells.append(" → ".join(f"{100 * each.accuracy:.1f}" for each in figures))
             lines.append(f"| `{short_name(encoder)}` | {distance} | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ulr.experiments.phrasings import ALTERNATIVES
+from reproduction.names import ALTERNATIVES
 
 CHOICES: dict[str, tuple[tuple[str, ...], ...]] = {
     "AG News": ALTERNATIVES["agnews"],

@@ -1,6 +1,6 @@
 """Speed and memory of the refinement methods, beside scikit-learn's and Faiss' k-means, in one run.
 
-    python benchmarks/refine.py [--write docs/performance.md] [--repeats 3] [--n-jobs N] [--quick]
+    python -m benchmarks.refine [--write docs/performance.md] [--repeats 3] [--n-jobs N] [--quick]
 
 Data are generated unit vectors: class means, a low-rank topical spread, noise and a common offset;
 anchors lie some way off the class means. Everybody starts at the same anchors and uses the same
@@ -38,8 +38,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from ulr.cores import available_cores
 from ulr.refinement import calibrate, refine, refine_many
+from ulr.threads import available_cores
 
 Single = NDArray[np.float32]
 Size = tuple[int, int, int]
@@ -313,7 +313,7 @@ def main() -> None:
     peaks = ", ".join(peak_memory(size, method) for method in ("ulr", "discriminant"))
     add("", f"Peak memory beside documents and result at {shown(size)}: {peaks}.")
     if options.write:
-        from ulr.experiments.report import replace_part
+        from reproduction.pages import replace_part
 
         replace_part(Path(options.write), "refinement", "\n".join(report) + "\n")
 

@@ -1,6 +1,6 @@
 """Accuracy, calibration and warnings of the refinement methods in many situations.
 
-    python benchmarks/scenarios.py --data DIR [--encoder static] [--encoder minilm]
+    python -m benchmarks.scenarios --data DIR [--encoder static] [--encoder minilm]
         [--encoder static+minilm] [--further FOLDER] [--held-out FOLDER] [--cache VECTORS]
         [--results FILE.jsonl] [--quick] [--constants NAME=VALUE] [--sensitivity]
         [--write docs/refinement.md]
@@ -46,19 +46,20 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 from sklearn.cluster import KMeans
 from sklearn.metrics import f1_score
+from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import ulr.refinement
-from phrasings import UNFITTING, ten_phrasings
+from benchmarks.phrasings import UNFITTING, ten_phrasings
+from reproduction.datasets import DATASETS
+from reproduction.documents import read_documents
+from reproduction.names import MAIN_NAMES
+from ulr.classifier import count_words
 from ulr.encoders import CachedEncoder, Encoder, JoinedEncoder, encode_texts, load_encoder
-from ulr.experiments import DATASETS, read_documents
-from ulr.experiments.phrasings import MAIN_NAMES
 from ulr.files import atomic_file
 from ulr.metrics import calibration_error
 from ulr.refinement import METHODS, Diagnosis, Refinement, calibrate, refine
 from ulr.refinement.constants import Constants
-from ulr.refinement.distances import unit_rows
-from ulr.word_counts import count_words
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -170,22 +171,22 @@ class Scenario:
 
 def one_step(documents: Vectors, anchors: Vectors) -> Labels:
     """Nearest mean of the documents that each label is nearest to."""
-    x, e = unit_rows(documents.astype(np.float64)), unit_rows(anchors.astype(np.float64))
+    x, e = normalize(documents.astype(np.float64)), normalize(anchors.astype(np.float64))
     sums = np.eye(len(e))[(x @ e.T).argmax(axis=1)].T @ x
-    return (x @ unit_rows(np.where(sums.any(axis=1, keepdims=True), sums, e)).T).argmax(axis=1)
+    return (x @ normalize(np.where(sums.any(axis=1, keepdims=True), sums, e)).T).argmax(axis=1)
 
 
 def kmeans(documents: Vectors, anchors: Vectors) -> Labels:
     """Scikit-learn's KMeans, started at the labels; one step with fewer documents than labels."""
     if len(documents) < len(anchors):
         return one_step(documents, anchors)
-    x, e = unit_rows(documents.astype(np.float64)), unit_rows(anchors.astype(np.float64))
+    x, e = normalize(documents.astype(np.float64)), normalize(anchors.astype(np.float64))
     return np.asarray(KMeans(len(e), init=e, n_init=1).fit(x).labels_, dtype=np.intp)
 
 
 def two_stage(documents: Vectors, anchors: Vectors) -> Labels:
     """Anchored leave-one-out clusters, then Gaussians with one covariance tied to the clusters."""
-    x, e = unit_rows(documents.astype(np.float64)), unit_rows(anchors.astype(np.float64))
+    x, e = normalize(documents.astype(np.float64)), normalize(anchors.astype(np.float64))
     added = 0.1 * len(x) / len(e) + 40.0
 
     def log_prior(sizes: Floats) -> Floats:
@@ -206,7 +207,7 @@ def anchored_scores(x: Floats, e: Floats, found: Labels) -> tuple[Floats, Floats
     """Leave-one-out cosines with the mean of cluster and anchor, and the cluster sizes."""
     taken = np.eye(len(e))[found]
     sizes, sums, rows = taken.sum(axis=0), taken.T @ x, np.arange(len(x))
-    scores = x @ unit_rows(np.where(sizes[:, None] > 0, unit_rows(sums) + e, e)).T
+    scores = x @ normalize(np.where(sizes[:, None] > 0, normalize(sums) + e, e)).T
     with_name, with_sum = (x @ e.T)[rows, found], (x @ sums.T)[rows, found]
     squares = np.einsum("ij,ij->i", x, x)
     lengths = np.sqrt(np.maximum((sums**2).sum(axis=1)[found] - 2 * with_sum + squares, 1e-9))

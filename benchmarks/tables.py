@@ -1,6 +1,6 @@
 """Readers and writers of CSV and JSON lines: CPU time, and whether unusual files come out unchanged.
 
-    python benchmarks/tables.py [--rows 300000] [--write docs/performance.md]
+    python -m benchmarks.tables [--rows 300000] [--write docs/performance.md]
 
 Every reader makes lists of the values of a generated file, as text; a copy has two more columns.
 *Unusual files* counts those that give the rows of Python's csv module in strict mode, or an error
@@ -21,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from end_to_end import generate
+from benchmarks.end_to_end import generate
 from ulr.errors import TableError
 from ulr.tables import open_table, write_table
 
@@ -137,7 +137,7 @@ def write_by_us(path: Path) -> None:
             for batch in table.batches()
         )
         target = str(path.with_name(f"out{path.suffix}"))
-        write_table(target, table.sources, rows, {"label": str, "confidence": float})
+        write_table(target, table, rows, {"label": str, "confidence": float})
 
 
 def write_by_python(path: Path) -> None:
@@ -260,7 +260,7 @@ def main() -> None:
     text = "\n".join(lines)
     print(text)
     if given.write:
-        from ulr.experiments.report import replace_part
+        from reproduction.pages import replace_part
 
         replace_part(given.write, "tables", text)
 

@@ -1,9 +1,9 @@
 """Accuracy of encoders trained with `ulr train` on the paper's four datasets, as Markdown tables.
 
-    python benchmarks/training.py --data DIR --base ENCODER --dot FOLDER --l2 FOLDER
+    python -m benchmarks.training --data DIR --base ENCODER --dot FOLDER --l2 FOLDER
         --single FOLDER [--few-shot FOLDER] [--keep figures.json] [--cache VECTORS]
         [--write docs/results.md]
-    python benchmarks/training.py --data DIR --base ENCODER --compare FOLDER --compare FOLDER ...
+    python -m benchmarks.training --data DIR --base ENCODER --compare FOLDER --compare FOLDER ...
         [--cache VECTORS] [--write docs/results.md]
 
 DIR (or the environment variable ULR_DATA) holds the datasets, as for four_datasets.py; the folders
@@ -25,14 +25,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from four_datasets import data_parser, measure
+from benchmarks.four_datasets import data_parser, figures_of, measure
+from reproduction.datasets import DATASETS
+from reproduction.documents import Documents, read_documents
+from reproduction.experiments import EXPERIMENTS
+from reproduction.names import label_set
+from reproduction.pages import replace_part
 from ulr.classifier import DatalessClassifier
-from ulr.encoders.cross import CrossEncoder
+from ulr.encoders import CrossEncoder
 from ulr.errors import InputError
-from ulr.experiments import DATASETS, EXPERIMENTS, Documents, read_documents
-from ulr.experiments.phrasings import label_set
-from ulr.experiments.report import replace_part
-from ulr.train import draw_examples, few_shot, refine_with_examples
+from ulr.train import draw_examples, few_shot_instances, train
 
 SAMPLE, SEED, PAIR_TOKENS = 1000, 1, 64
 PAPER = (
@@ -52,28 +54,32 @@ def sample(name: str, data: Path) -> Documents:
 def of_dual(encoder: str, distance: str, documents: Documents, cache: str | None) -> str:
     """Accuracy by name, by the paper's refinement and, for cosine, by the default."""
     methods = ("ulr", "discriminant") if distance == "cosine" else ("ulr",)
-    reports = [measure(documents, encoder, distance, each, cache) for each in methods]
-    return arrows([reports[0].before.accuracy, *(report.after.accuracy for report in reports)])
+    found = [figures_of(measure(documents, encoder, distance, each, cache)) for each in methods]
+    return arrows([found[0][0].accuracy, *(after.accuracy for _, after in found)])
 
 
 def of_single(folder: Path, documents: Documents) -> str:
     """Accuracy by name and by Algorithm 2, on a sample."""
     scorer = CrossEncoder(folder, max_tokens=PAIR_TOKENS)
-    report = measure(documents, scorer, "auto", "ulr")  # type: ignore[arg-type]
-    return arrows([report.before.accuracy, report.after.accuracy])
+    found = figures_of(measure(documents, scorer, "auto", "ulr"))  # type: ignore[arg-type]
+    return arrows([each.accuracy for each in found])
 
 
 def of_few_shot(base: Path, output: Path, documents: Documents, data: Path, cache: str) -> str:
     """Accuracy by name after training on 30 documents per label, and by Algorithm 3."""
     labels = label_set(documents.dataset.name)
-    train = read_documents(documents.dataset.name, data, split="train")
+    training = read_documents(documents.dataset.name, data, split="train")
     names = labels.names
-    examples = draw_examples(train.texts, [names[i] for i in train.truth], names, random_state=SEED)
+    truth = [names[label] for label in training.truth]
+    examples = draw_examples(training.texts, truth, names, random_state=SEED)
     if not output.is_dir():
-        few_shot(base, labels, examples, output, resume=True)
+        sources, settings = few_shot_instances(base, labels, examples)
+        train(base, sources, output, settings, resume=True)
     by_name = DatalessClassifier(labels, encoder=f"hf:{output}", method="none", cache=cache)
     before = by_name.fit(documents.texts).refinement_.predictions
-    refined = refine_with_examples(output, labels, examples, documents.texts, cache=cache)
+    refined = DatalessClassifier(labels, encoder=f"hf:{output}", method="ulr", cache=cache)
+    known = [None] * documents.rows + examples.labels
+    refined.fit([*documents.texts, *examples.texts], known)
     after = refined.refinement_.predictions[: documents.rows]
     return arrows([float((each == documents.truth).mean()) for each in (before, after)])
 
@@ -108,16 +114,12 @@ def keep(
 def how_trained(folder: Path) -> str:
     """One line on how a folder was trained."""
     content = json.loads((folder / "training.json").read_text(encoding="utf-8"))
-    plan, seconds = content["plan"], content["phase_seconds"]
-    settings, steps = plan["settings"], ("data", "forward", "backward", "update")
-    busy = sum(seconds[each] for each in steps)
-    passes = 100 * (seconds["forward"] + seconds["backward"]) / busy
+    plan, settings = content["plan"], content["plan"]["settings"]
     return (
-        f"| `{folder.name}` | {content['n_instances']:,} | {settings['max_tokens']} | "
+        f"| `{folder.name}` | {plan['n_instances']:,} | {settings['max_tokens']} | "
         f"{settings['random_state']} | {content['seconds'] / 60:.0f} min | "
-        f"{content['n_instances'] / busy:.1f} | "
-        f"{100 * seconds['forward'] / busy:.0f} % + {100 * seconds['backward'] / busy:.0f} % = "
-        f"{passes:.0f} % | {100 * content['accuracy_before']:.1f} → {100 * content['accuracy']:.1f} |"
+        f"{content['instances_per_second']:.1f} | "
+        f"{100 * content['accuracy_before']:.1f} → {100 * content['accuracy']:.1f} |"
     )
 
 
@@ -133,9 +135,8 @@ def tables(figures: Figures, folders: list[Path]) -> str:
         lines.append(f"| {row} | {' | '.join(cells.get(name, '–') for name in names)} |")
     lines += [
         "",
-        "| folder | instances | tokens | seed | time | instances/s | forward + backward | "
-        "ranking accuracy, base → kept |",
-        "|---|---|---|---|---|---|---|---|",
+        "| folder | instances | tokens | seed | time | instances/s | ranking accuracy, base → kept |",
+        "|---|---|---|---|---|---|---|",
         *map(how_trained, folders),
     ]
     return "\n".join(lines)
@@ -148,8 +149,8 @@ def comparison(base: str | None, folders: list[Path], data: Path, cache: str) ->
     lines = [f"| | instances | rate | sources | negatives | {names} |", "|---" * 9 + "|"]
     rows = [(f"`{folder.name}`", how_drawn(folder), f"hf:{folder}") for folder in folders]
     for name, how, encoder in [("untrained base", "| | | ", base)] * bool(base) + rows:
-        reports = [measure(each, encoder, "cosine", "ulr", cache) for each in samples]
-        figures = [arrows([report.before.accuracy, report.after.accuracy]) for report in reports]
+        results = [measure(each, encoder, "cosine", "ulr", cache) for each in samples]
+        figures = [arrows([each.accuracy for each in figures_of(result)]) for result in results]
         lines.append(f"| {name} | {how} | {' | '.join(figures)} |")
         print(lines[-1], flush=True)
     return "\n".join(lines)

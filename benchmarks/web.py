@@ -54,8 +54,8 @@ def figures(name: str, seconds: list[float], total: float, each: int = 1) -> str
 
 
 def in_process(classifier: DatalessClassifier, texts: list[str], size: int, calls: int) -> str:
-    """Latency of `Model.predict`."""
-    model, seconds = classifier.model_.with_n_jobs(1), []
+    """Latency of `Fitted.predict`."""
+    model, seconds = classifier.fitted_.with_settings(n_jobs=1), []
     model.predict(texts[:size])
     started = time.perf_counter()
     for i in range(calls):

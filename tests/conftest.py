@@ -113,3 +113,8 @@ def browser():
         browser = playwright.chromium.launch(executable_path=executable, args=options.split())
         yield browser
         browser.close()
+
+
+def pytest_make_parametrize_id(val):
+    """Content of files is no name of a test: archives contain the time at which they were made."""
+    return "bytes" if isinstance(val, bytes) else None

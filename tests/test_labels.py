@@ -12,9 +12,9 @@ from ulr.labels import (
     NAMED_LISTS,
     Label,
     as_label_set,
-    extra_labels,
+    check_extra_labels,
     is_label_file,
-    labels_from_argument,
+    labels_from_arguments,
     list_entries,
     parse_labels,
     read_labels,
@@ -109,7 +109,7 @@ def test_yaml_words_and_numbers_stay_the_text_they_are_written_as(tmp_path):
 )
 def test_a_table_of_labels_is_read(tmp_path, content):
     assert read_labels(write(tmp_path, "labels.csv", content)).labels == AS_LABELS
-    assert labels_from_argument(str(tmp_path / "labels.csv")).labels == AS_LABELS
+    assert labels_from_arguments([str(tmp_path / "labels.csv")]).labels == AS_LABELS
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ def test_template_wraps_every_phrase():
 
 
 def test_argument_that_is_no_file_holds_the_labels():
-    assert labels_from_argument("world, sports").names == ("world", "sports")
-    assert labels_from_argument("world, sports,").names == ("world", "sports")
+    assert labels_from_arguments(["world, sports"]).names == ("world", "sports")
+    assert labels_from_arguments(["world", "sports,"]).names == ("world", "sports")
     with pytest.raises(LabelError, match=r"label 2: a name is empty\."):
-        labels_from_argument("world,,sports")
+        labels_from_arguments(["world,,sports"])
 
 
 # Extra labels, lists of them, and lists in files
@@ -211,14 +211,14 @@ OWN = as_label_set({"world": ["World", "foreign affairs"], "Sports": "football"}
 
 def test_extra_labels_are_names_in_their_order(tmp_path):
     expected = ("math", "real estate", "Math")
-    assert extra_labels(["math", " real  estate", "Math"], OWN) == expected
-    assert extra_labels(iter(expected), OWN) == expected
+    assert check_extra_labels(["math", " real  estate", "Math"], OWN) == expected
+    assert check_extra_labels(iter(expected), OWN) == expected
     for name, content in (
         ("a.txt", "# more\nmath\n\nreal  estate\nMath\n"),
         ("a.json", '["math", "real estate", "Math"]'),
         ("a.yaml", "- math\n- real estate\n- Math\n"),
     ):
-        assert extra_labels(write(tmp_path, name, content), OWN) == expected
+        assert check_extra_labels(write(tmp_path, name, content), OWN) == expected
 
 
 @pytest.mark.parametrize(
@@ -229,11 +229,11 @@ def test_an_extra_label_that_is_a_label_or_its_phrase_is_refused(tmp_path, given
     clean = " ".join(given.split())
     message = f"extra label {clean!r} equals a name or phrase of the label {owner!r}; leave it out."
     with pytest.raises(LabelError, match=re.escape(f"extra label 2: {message}")):
-        extra_labels(["math", given], OWN)
+        check_extra_labels(["math", given], OWN)
     with pytest.raises(LabelError, match=re.escape(f"a.txt line 3: {message}")):
-        extra_labels(write(tmp_path, "a.txt", f"math\n\n{given}\n"), OWN)
+        check_extra_labels(write(tmp_path, "a.txt", f"math\n\n{given}\n"), OWN)
     with pytest.raises(LabelError, match=re.escape(f"a.json entry 2: {message}")):
-        extra_labels(write(tmp_path, "a.json", f'["math",\n"{given}"]'), OWN)
+        check_extra_labels(write(tmp_path, "a.json", f'["math",\n"{given}"]'), OWN)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_an_extra_label_that_is_a_label_or_its_phrase_is_refused(tmp_path, given
 )
 def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
     with pytest.raises(LabelError, match=re.escape(message)):
-        extra_labels(given, OWN)
+        check_extra_labels(given, OWN)
 
 
 def test_entries_of_a_file_have_places(tmp_path):
@@ -275,4 +275,4 @@ def test_the_named_list_is_the_30_sites_in_the_order_of_the_paper():
     sites = NAMED_LISTS["stackexchange"]
     assert (len(sites), len(set(sites))) == (30, 30)
     assert (sites[0], sites[-1]) == ("math", "academia")
-    assert extra_labels(sites, OWN) == sites
+    assert check_extra_labels(sites, OWN) == sites

@@ -44,7 +44,11 @@ def test_unknown_names_are_refused():
 def test_errors_are_one_tree_of_value_errors():
     from ulr import errors
 
-    own = [error for error in vars(errors).values() if isinstance(error, type)]
+    own = [
+        error
+        for error in vars(errors).values()
+        if isinstance(error, type) and issubclass(error, Exception)
+    ]
     assert all(issubclass(error, ulr.UlrError) for error in own)
     assert all(issubclass(error, ValueError) for error in own if error is not ulr.UlrError)
 

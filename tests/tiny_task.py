@@ -108,6 +108,20 @@ class CosineScorer:
         return 20.0 * (vectors @ names.T) / np.maximum(lengths, 1e-9)
 
 
+class Recorder:
+    """Records the stages of a progress, and how far each advanced."""
+
+    def __init__(self):
+        self.stages, self.counts = [], []
+
+    def stage(self, name, total=None, unit="documents"):
+        self.stages.append((name, total))
+        self.counts.append(0)
+
+    def advance(self, count=1):
+        self.counts[-1] += count
+
+
 def assert_same(one, other, texts=NEW):
     """Two classifiers give the same classes, labels and probabilities."""
     np.testing.assert_array_equal(one.classes_, other.classes_)

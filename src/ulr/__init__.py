@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ulr.errors import UlrError
+from ulr.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ulr.classifier import DatalessClassifier
@@ -22,16 +22,14 @@ __all__ = [
     "refine",
 ]
 
-_MODULES = {
-    "DatalessClassifier": "ulr.classifier",
-    "Refinement": "ulr.refinement",
-    "load_encoder": "ulr.encoders",
-    "refine": "ulr.refinement",
-}
+__getattr__ = lazy_names(
+    __name__,
+    classifier="DatalessClassifier",
+    encoders="load_encoder",
+    refinement="Refinement refine",
+)
 
 
-def __getattr__(name: str) -> object:
-    """Import NumPy, SciPy and scikit-learn only when they are used."""
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
-    raise AttributeError(f"module 'ulr' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    """The public names, before and after they are imported."""
+    return sorted({*globals(), *__all__})

@@ -9,9 +9,13 @@ UlrError
     ├── EncoderError: an encoder, or the weights it needs
     ├── TrainingError: pairs, settings or checkpoints of a training run
     ├── ModelError: a saved model
-    ├── ClusterError: workers, or the folder of a job that they share
-    └── ExperimentError: an experiment of the paper, or the dataset it needs
+    └── ClusterError: workers, or the folder of a job that they share
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 
 class UlrError(Exception):
@@ -54,5 +58,17 @@ class ClusterError(InputError):
     """Workers that cannot be used or reached, or a folder that holds another job."""
 
 
-class ExperimentError(InputError):
-    """An experiment of the paper that cannot be run, or a dataset that cannot be read for it."""
+def install_command(extra: str) -> str:
+    """The commands that install an extra, from the package index or in a clone."""
+    return f"pip install 'ulr[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+
+
+def require(module: str, extra: str, error: type[InputError] = InputError) -> Any:
+    """Import a module of an optional dependency, or name the extra that installs it."""
+    try:
+        return import_module(module)
+    except ImportError as failure:
+        missing = (failure.name or module).partition(".")[0]
+        raise error(
+            f"'{missing}' is not installed; install it with: {install_command(extra)}."
+        ) from None

@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import yaml
 
 from ulr.errors import LabelError
 
-_TEXT_ENDINGS = (".txt", ".json", ".yaml", ".yml", ".csv", ".tsv")
+_VALUE_ENDINGS = (".json", ".yaml", ".yml")
+_FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
 _SHOWN = 80
 
 # Lists of names that can be given as extra labels.
@@ -121,32 +123,37 @@ def as_label_set(given: Any) -> LabelSet:
 
 def parse_labels(text: str) -> LabelSet:
     """Labels from one line, ``world, sports, technology: science; computers``."""
+    return _validated(_text_entries(text))
+
+
+def labels_from_arguments(values: Iterable[str]) -> LabelSet:
+    """Labels from command-line arguments: names of files, or labels themselves; they add up."""
+    entries: list[_Entry] = []
+    for value in values:
+        if is_label_file(value):
+            entries += _file_entries(Path(value))
+        else:
+            entries += _text_entries(value, len(entries))
+    return _validated(entries)
+
+
+def _text_entries(text: str, n_before: int = 0) -> list[_Entry]:
     items = text.rstrip().rstrip(",").split(",")
-    return _validated([_line_entry(f"label {i}", item) for i, item in enumerate(items, 1)])
-
-
-def labels_from_argument(value: str) -> LabelSet:
-    """Labels from a command-line argument: the name of a file, or the labels themselves."""
-    return read_labels(value) if is_label_file(value) else parse_labels(value)
+    return [_line_entry(f"label {i}", item) for i, item in enumerate(items, n_before + 1)]
 
 
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
     try:
-        return value.lower().endswith(_TEXT_ENDINGS) or Path(value).is_file()
+        return value.lower().endswith(_FILE_ENDINGS) or Path(value).is_file()
     except (OSError, ValueError):  # a list of labels can be longer than any file's name
         return False
 
 
-def extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
-    """Further names that take part in a refinement and are never predicted.
+def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
+    """Further names that take part and are never predicted: a list, or a `Path` of a file.
 
-    Parameters
-    ----------
-    given
-        A list of names, or a `Path` of a file as for labels.
-    label_set
-        The labels, none of whose names or phrases may be among them.
+    None of them may be a name or phrase of a label.
     """
     if isinstance(given, Path):
         entries = [_Entry(where, item) for where, item in list_entries(given)]
@@ -183,20 +190,27 @@ def read_labels(path: str | Path) -> LabelSet:
     ``phrases``, with ``;`` between them.
     """
     path = Path(path)
+    return _validated(_file_entries(path), path.name)
+
+
+def _file_entries(path: Path) -> list[_Entry]:
     text, ending = _read_text(path), path.suffix.lower()
     if ending in (".csv", ".tsv"):
-        entries = _table_entries(text, path.name)
-    elif ending in (".json", ".yaml", ".yml"):
-        entries = _value_entries(_parse(text, path), path.name)
-    else:
-        entries = [_line_entry(where, line) for where, line in _lines(text, path.name)]
-    return _validated(entries, path.name)
+        return _table_entries(text, path.name)
+    if ending not in _VALUE_ENDINGS:
+        return [_line_entry(where, line) for where, line in _lines(text, path.name)]
+    value = _parse(text, path)
+    if isinstance(value, _Pairs):
+        return _mapping_entries(value, path.name)
+    if isinstance(value, list):
+        return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
+    raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
 
 
 def list_entries(path: Path) -> list[tuple[str, Any]]:
     """Items of a file and where each stands: lines of text, or items of a JSON or YAML list."""
     text = _read_text(path)
-    if path.suffix.lower() not in (".json", ".yaml", ".yml"):
+    if path.suffix.lower() not in _VALUE_ENDINGS:
         return list(_lines(text, path.name))
     value = _parse(text, path)
     if not isinstance(value, list) or isinstance(value, _Pairs):
@@ -256,10 +270,10 @@ def _table_entries(text: str, source: str) -> list[_Entry]:
             raise LabelError(
                 f"{source} line {line} has {len(fields)} fields, but {len(header)} were expected."
             )
-        own = (
-            fields[phrases].split(";") if phrases is not None and fields[phrases].strip() else None
+        own = "" if phrases is None else fields[phrases].strip()
+        entries.append(
+            _Entry(f"{source} line {line}", fields[name], own.split(";") if own else None)
         )
-        entries.append(_Entry(f"{source} line {line}", fields[name], own))
     return entries
 
 
@@ -287,25 +301,13 @@ def _parse(text: str, path: Path) -> Any:
 def _yaml_value(text: str) -> Any:
     # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases can
     # expand a small file without bound.
-    for event in yaml.parse(text, Loader=yaml.BaseLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("a label file cannot use YAML aliases")
-    node = yaml.compose(text, Loader=yaml.BaseLoader)
-    loader = yaml.BaseLoader("")
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
+        raise ValueError("a label file cannot use YAML aliases")
+    node = yaml.compose(text, yaml.BaseLoader)
+    value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
     if isinstance(node, yaml.MappingNode):
-        return _Pairs(
-            (loader.construct_object(key, deep=True), loader.construct_object(item, deep=True))
-            for key, item in node.value
-        )
-    return None if node is None else loader.construct_object(node, deep=True)
-
-
-def _value_entries(value: Any, source: str) -> list[_Entry]:
-    if isinstance(value, _Pairs):
-        return _mapping_entries(value, source)
-    if isinstance(value, list):
-        return [_Entry(f"{source} entry {i}", name) for i, name in enumerate(value, 1)]
-    raise LabelError(f"{source} must hold a list of names or a mapping of names to phrases.")
+        return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
+    return None if node is None else value_of(node)
 
 
 def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
@@ -360,7 +362,7 @@ def one_text(value: Any, where: str, what: str) -> str:
         raise LabelError(f"{where}: a {what} is empty.")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise LabelError(
-            f"{where}: a {what} holds half a character, {shown(value)}; write it anew."
+            f"{where}: a {what} holds half a character, {shown(value)}; write it again."
         )
     return " ".join(value.split())
 

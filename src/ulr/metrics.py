@@ -45,6 +45,17 @@ class Evaluation:
     confusion: NDArray[np.intp]
 
 
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Mean confidence and accuracy of the documents of an interval of confidence."""
+
+    low: float
+    high: float
+    documents: int
+    confidence: float
+    accuracy: float
+
+
 def evaluate(truth: ArrayLike, predictions: ArrayLike, names: Sequence[str]) -> Evaluation:
     """Compare predicted with true label indices.
 
@@ -119,3 +130,16 @@ def calibration_error(correct: ArrayLike, confidence: ArrayLike, bins: int = 10)
     place = np.minimum((confident * bins).astype(np.intp), bins - 1)
     gap = np.bincount(place, weights=right - confident, minlength=bins)
     return float(np.abs(gap).sum() / max(len(right), 1))
+
+
+def reliability(
+    correct: NDArray[np.bool_], confidence: NDArray[np.float64], bins: int = 10
+) -> tuple[ReliabilityBin, ...]:
+    """Confidence and accuracy of equal intervals of confidence that have documents."""
+    place = np.minimum((confidence * bins).astype(np.intp), bins - 1)
+    found = []
+    for i in np.unique(place).tolist():
+        own = place == i
+        means = float(confidence[own].mean()), float(correct[own].mean())
+        found.append(ReliabilityBin(i / bins, (i + 1) / bins, int(own.sum()), *means))
+    return tuple(found)

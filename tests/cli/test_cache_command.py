@@ -31,8 +31,8 @@ def test_cache_is_filled_used_shown_and_cleared(command, news, tmp_path):
 def test_evaluate_and_predict_take_it_too(command, news, tmp_path):
     model, vectors = tmp_path / "model", tmp_path / "vectors"
     labels = ["-l", "sports, business"]
-    news.write_text(news.read_text().replace("\n", ",x\n").replace("text,x", "text,truth"))
-    news.write_text(news.read_text().replace(",x", ",sports"))
+    header, *texts = news.read_text().splitlines()
+    news.write_text("\n".join([f"{header},truth", *(f"{text},sports" for text in texts)]))
     given = ["-t", "text", "--cache", vectors]
     assert command("evaluate", news, *labels, "--truth", "truth", *given).code == 0
     assert command("classify", news, *labels, "--save-model", model, *given).code == 0

@@ -12,10 +12,9 @@ def test_every_encoder_is_shown(command):
         first = kind.specs(name)[0]
         line = next(line for line in result.out.splitlines() if line.startswith(f"{first} "))
         assert (kind.licence or "") in line
-        assert "yes" in line or (
-            "download" in line if kind.needs_download else kind.install in line
-        )
-        assert kind.installed or not kind.needs_download or f"  {kind.install}\n" in result.out
+        is_downloaded = kind.model is not None and kind.extra is None
+        assert "yes" in line or ("download" if is_downloaded else kind.install) in line
+        assert kind.installed or not is_downloaded or f"  {kind.install}\n" in result.out
     for name, kind in ENCODERS.items():
         assert all(way in result.out for way in kind.specs(name))
 

@@ -5,11 +5,6 @@ import json
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from ulr.classifier import DatalessClassifier
-from ulr.cli.summaries import print_evaluation
-from ulr.jobs import evaluate_file
-from ulr.tables import open_table
-
 
 @pytest.fixture(scope="module")
 def figures(classified, command):
@@ -24,16 +19,17 @@ def figures(classified, command):
 def test_figures_are_those_of_the_written_predictions(classified, read_csv, figures, when, column):
     rows = read_csv(classified.output)
     truth, found = [row["category"] for row in rows], [row[column] for row in rows]
-    names = [each["label"] for each in figures[when]["labels"]]
+    figures = figures["comparison"][when]
+    names = [each["label"] for each in figures["labels"]]
     precision, recall, f1, documents = precision_recall_fscore_support(
         truth, found, labels=names, zero_division=0
     )
-    assert figures[when]["accuracy"] == pytest.approx(accuracy_score(truth, found))
-    assert figures[when]["macro_f1"] == pytest.approx(f1.mean())
-    assert figures[when]["confusion"] == confusion_matrix(truth, found, labels=names).tolist()
+    assert figures["accuracy"] == pytest.approx(accuracy_score(truth, found))
+    assert figures["macro_f1"] == pytest.approx(f1.mean())
+    assert figures["confusion"] == confusion_matrix(truth, found, labels=names).tolist()
     for key, expected in (("precision", precision), ("recall", recall), ("f1", f1)):
-        assert [each[key] for each in figures[when]["labels"]] == pytest.approx(expected)
-    assert [each["documents"] for each in figures[when]["labels"]] == documents.tolist()
+        assert [each[key] for each in figures["labels"]] == pytest.approx(expected)
+    assert [each["documents"] for each in figures["labels"]] == documents.tolist()
 
 
 def test_confidence_is_compared_with_the_share_correct(classified, read_csv, figures):
@@ -41,8 +37,8 @@ def test_confidence_is_compared_with_the_share_correct(classified, read_csv, fig
     for row in read_csv(classified.output):
         sure = float(row["ulr_confidence"])
         gaps[min(int(sure * 10), 9)] += (row["ulr_label"] == row["category"]) - sure
-    expected = sum(map(abs, gaps)) / figures["classification"]["documents"]
-    assert figures["calibration_error"] == pytest.approx(expected)
+    expected = sum(map(abs, gaps)) / figures["documents"]
+    assert figures["comparison"]["calibration_error"] == pytest.approx(expected)
 
 
 def test_tables_show_the_figures(tmp_path, command, word_vectors):
@@ -71,24 +67,17 @@ def test_none_label_is_a_true_label_too(tmp_path, command, word_vectors):
     result = command("evaluate", *task, "--none", "0.3", "--none-label", "other", "--json")
     assert (result.code, result.err) == (0, "")
     figures = json.loads(result.out)
-    assert [each["label"] for each in figures["after"]["labels"]] == ["sports", "weather", "other"]
-    assert len(figures["classification"]["labels"]) == 2
+    names = [each["label"] for each in figures["comparison"]["after"]["labels"]]
+    assert names == ["sports", "weather", "other"]
+    assert len(figures["labels"]) == 2
 
 
-def test_many_labels_show_the_most_confused_pairs(tmp_path, capsys):
-    labels = ["sports", "weather", "cooking", *map(str, range(10))]
+def test_many_labels_show_the_most_confused_pairs(tmp_path, command):
+    labels = ", ".join(["sports", "weather", "cooking", *map(str, range(10))])
     path = tmp_path / "in.csv"
     path.write_text("text,truth\nThe striker scored,sports\nHeavy rain on Sunday,cooking\n")
-    with open_table(str(path)) as source:
-        report = evaluate_file(source, ["text"], "truth", DatalessClassifier(labels))
-    print_evaluation(report)
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    result = command("evaluate", path, "-l", labels, "--truth", "truth")
+    lines = [line.split() for line in result.out.splitlines()]
     for when in ("by name: true", "refined: true"):
         assert ["most", "confused", *when.split(), "predicted", "documents"] in lines
     assert ["cooking", "weather", "1"] in lines
-
-
-def test_truth_must_be_named(classified, command):
-    result = command("evaluate", classified.source, *classified.task)
-    assert (result.code, result.out) == (2, "")
-    assert "--truth" in result.err

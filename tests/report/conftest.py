@@ -4,15 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from browsing import HOSTILE
 from tiny_task import LABELS, StaticVectors, generated_texts
 from ulr import DatalessClassifier
-
-HOSTILE = [
-    "striker </script><script>window.attacked = 1</script> goal",
-    "bank &lt;b&gt; &amp; profit <img src=x onerror='window.attacked = 2'>",
-    "telescope \u2028 planet \u2029 protein ]]> <!-- quantum",
-    "coach {{ 7 * 7 }} {% raw %} league",
-]
 
 
 @pytest.fixture(scope="session")
@@ -45,14 +39,15 @@ def report_path(report, tmp_path_factory):
 @pytest.fixture
 def open_page(browser):
     """Open a file in a browser without a network; it must neither request nor complain."""
-    contexts, requests, complaints = [], [], []
+    contexts, opened, requests, complaints = [], set(), set(), []
 
     def open_page(path, **context):
         contexts.append(browser.new_context(offline=True, **context))
         page = contexts[-1].new_page()
-        page.on("request", lambda request: requests.append(request.url))
+        page.on("request", lambda request: requests.add(request.url))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.add(path.as_uri())
         page.goto(path.as_uri())
         page.wait_for_function("window.ulrReport !== undefined")
         return page
@@ -61,5 +56,4 @@ def open_page(browser):
     for context in contexts:
         context.close()
     assert complaints == []
-    assert [url for url in requests if not url.startswith("file:")] == []
-    assert len(requests) == len(contexts)
+    assert requests == opened

@@ -45,9 +45,11 @@ def test_a_report_has_the_documents_and_the_comparison(run, tmp_path):
     assert f"Written: {output}" in result.out
     data = payload(output)
     assert data["documents"]["text"] == [text for text, _ in ROWS]
-    assert data["comparison"]["documents"] == 5
-    assert data["documents"]["truth"][-1] == -1
-    assert data["run"]["source"] == "in.csv"
+    assert data["result"]["comparison"]["documents"] == 5
+    names = [label["name"] for label in data["labels"]]
+    truth = [names[i] if i >= 0 else "" for i in data["documents"]["truth"]]
+    assert truth == [topic for _, topic in ROWS]
+    assert data["source"] == "in.csv"
 
 
 def test_classify_writes_table_and_report_with_the_same_labels(run, tmp_path, read_csv):
@@ -58,15 +60,15 @@ def test_classify_writes_table_and_report_with_the_same_labels(run, tmp_path, re
     names = [label["name"] for label in data["labels"]]
     labels = [row["ulr_label"] for row in read_csv(output)]
     assert [names[i] for i in data["documents"]["label"]] == labels
-    assert json.loads(result.out)["documents"] == len(ROWS)
-    assert data["comparison"] is None
+    printed = json.loads(result.out)
+    assert data["result"] == printed
+    assert printed["comparison"] is None
 
 
-@pytest.mark.parametrize("name", ["report", "classify"])
-def test_an_existing_report_is_kept_without_force(run, tmp_path, name):
+@pytest.mark.parametrize(("name", "option"), [("report", "-o"), ("classify", "--report")])
+def test_an_existing_report_is_kept_without_force(run, tmp_path, name, option):
     page = tmp_path / "report.html"
     page.write_text("mine")
-    option = "-o" if name == "report" else "--report"
     result = run(name, "-t", "text", option, page)
     assert result.code == 1
     assert "already exists" in result.err

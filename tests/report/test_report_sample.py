@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ulr.model import Predictions
-from ulr.report.sample import Sampler
+from ulr.classifier import Predictions
+from ulr.report import Sampler
 
 
 def predictions(labels, n_labels, empty=None):
@@ -15,13 +15,13 @@ def predictions(labels, n_labels, empty=None):
 
 
 def draw(labels, batch, size=100, seed=0, n_labels=5, empty=None):
-    sampler = Sampler(n_labels, seed, size)
+    sampler = Sampler(seed, size)
     for first in range(0, len(labels), batch):
         rows = slice(first, first + batch)
         texts = [str(row) for row in range(len(labels))[rows]]
         own = None if empty is None else empty[rows]
         sampler.add(texts, predictions(labels[rows], n_labels, own))
-    return sampler.finish()
+    return sampler.drawn
 
 
 @pytest.fixture
@@ -42,30 +42,17 @@ def test_the_sample_does_not_depend_on_the_batches(labels):
         np.testing.assert_array_equal(other.predictions.labels, labels[whole.rows])
 
 
-def test_rare_labels_are_in_the_sample(labels):
+def test_rare_labels_are_in_the_sample_and_the_rest_is_uniform_over_the_rows(labels):
     sample = draw(labels, 500)
     assert len(sample.rows) == 100
     assert {17, 2_500, 4_999} <= set(sample.rows.tolist())
     assert np.count_nonzero(sample.predictions.labels == 4) >= 10
-
-
-def test_the_rest_is_uniform_over_the_rows(labels):
     rows = np.concatenate([draw(labels, 1_000, seed=seed).rows for seed in range(40)])
     halves = np.bincount(rows // 1_000, minlength=5)
     assert halves.max() / halves.min() < 1.3
 
 
-def test_all_of_few_documents_are_kept_in_their_order():
-    labels = np.array([0, 1, 0, 2, 1])
-    assert draw(labels, 2).rows.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_documents_without_words_are_left_out():
-    empty = np.array([False, True, False, True])
-    labels = np.array([0, -1, 1, 3])
-    assert draw(labels, 4, empty=empty).rows.tolist() == [0, 2]
-
-
-def test_more_labels_than_documents_in_the_sample():
-    labels = np.arange(400)
-    assert len(draw(labels, 150, size=50, n_labels=400).rows) == 50
+def test_all_of_few_documents_with_words_are_kept_in_their_order():
+    labels, empty = np.array([0, -1, 1, 2, 3, 1]), np.array([False, True, *[False] * 4])
+    assert draw(labels, 2, empty=empty).rows.tolist() == [0, 2, 3, 4, 5]
+    assert len(draw(np.arange(400), 150, size=50, n_labels=400).rows) == 50

@@ -9,20 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from browsing import HOSTILE
 from tiny_task import LABELS, TEXTS, generated_texts, static
 from ulr import DatalessClassifier
-
-HOSTILE = [
-    "striker </script><script>window.attacked = 1</script> goal",
-    "bank &lt;b&gt; &amp; profit <img src=x onerror='window.attacked = 2'>",
-]
 
 
 @pytest.fixture(scope="session")
 def documents():
     """Texts with their topics, and with markup in two of them."""
     texts, truth = generated_texts(160)
-    return SimpleNamespace(texts=[*texts, *HOSTILE], truth=truth)
+    return SimpleNamespace(texts=[*texts, *HOSTILE[:2]], truth=truth)
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +37,12 @@ def new_client():
     pytest.importorskip("fastapi")
     from starlette.testclient import TestClient
 
-    from ulr.web.app import create_app
-    from ulr.web.settings import Settings
+    from ulr.web import ServerSettings, create_app
 
     with contextlib.ExitStack() as stack:
 
         def start(**settings):
-            app = create_app(Settings(**{"encoder": static(), **settings}))
+            app = create_app(ServerSettings(**{"encoder": static(), **settings}))
             return stack.enter_context(TestClient(app, base_url="http://localhost"))
 
         yield start
@@ -112,11 +107,10 @@ def server():
     """A real server on a free port of this computer."""
     uvicorn = pytest.importorskip("uvicorn")
     from ulr.cli.serve import listen
-    from ulr.web.app import create_app
-    from ulr.web.settings import Settings
+    from ulr.web import ServerSettings, create_app
 
-    model = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).model_
-    app = create_app(Settings(encoder=static(), model=model, max_upload=2 << 20))
+    model = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).fitted_
+    app = create_app(ServerSettings(encoder=static(), model=model, max_upload=2 << 20))
     with listen("127.0.0.1", 0) as listener:
         running = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         thread = threading.Thread(target=running.run, args=([listener],))

@@ -18,7 +18,6 @@ from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
 from ulr.cli.report import report
-from ulr.cli.reproduce import reproduce
 from ulr.cli.serve import serve
 from ulr.cli.train import train_encoder
 
@@ -38,7 +37,6 @@ app.command()(serve)
 app.command()(audit)
 app.add_typer(encoders, name="encoders")
 app.command()(cache)
-app.command()(reproduce)
 app.command("train")(train_encoder)
 
 

@@ -2,106 +2,125 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from ulr.cli.console import ProgressBar, new_console, plain_errors, plain_table, print_json
+from ulr.cli.groups import option_groups
+from ulr.cli.options import ClassifierOptions, InputOptions, Json
 
-from ulr.cli import options
-from ulr.cli.audit_output import print_audit
-from ulr.cli.console import ProgressBar, plain_errors, print_json
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from ulr.audit import Audit, LabelFinding
+
+_MOST_DOCUMENTS = 20_000
 
 
-def audit(
-    file: options.Files,
-    labels: options.Labels,
-    phrasings: Annotated[
-        str,
-        typer.Option(
-            "--phrasings",
-            help="'combinations' of the phrases of the labels, or a file of sets, 'phrase; phrase' "
-            "on each line in the order of the labels.",
-            rich_help_panel=options.LABELS,
-        ),
-    ] = "combinations",
-    sample: options.Sample = None,
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            "--truth",
-            help="Column of the true labels, used only for the figures.",
-            show_default=False,
-            rich_help_panel=options.LABELS,
-        ),
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            help="Picture to draw, .png, .svg or .pdf.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    text_column: options.TextColumns = None,
-    encoder: options.Encoder = "static",
-    method: options.Method = "auto",
-    prior: options.Prior = "estimate",
-    examples: options.Examples = None,
-    fit_sample: options.FitSample = "auto",
-    json: options.Json = False,
-    force: options.Force = False,
-    work: Annotated[
-        str | None,
-        typer.Option(
-            "--work",
-            help="Folder of finished sets until the audit is done. Default: in the user's cache "
-            "folder. A stopped audit continues from there.",
-            show_default=False,
-            rich_help_panel=options.ADVANCED,
-        ),
-    ] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = None,
-    delimiter: options.Delimiter = None,
-    no_header: options.NoHeader = False,
-    template: options.Template = None,
-    expand: options.Expand = None,
-    extra_labels: options.ExtraLabels = None,
-    extra_texts: options.ExtraTexts = None,
-    distance: options.Distance = "auto",
-    max_iter: options.MaxIter = 100,
-    random_state: options.Seed = 0,
-    n_jobs: options.NJobs = None,
-    cache: options.Cache = None,
-) -> None:
+@option_groups
+def audit(inputs: InputOptions, classifier: ClassifierOptions, json: Json = False) -> None:
     """Find out how much the labels of the documents depend on the phrases of the labels.
 
-    Every set of one phrase per label is refined on the documents. The report says how far the sets
-    agree before and after refinement, which label and which phrase cause disagreement, which
-    documents change their label, which labels compete, and which set to use. No labelled documents
-    are needed. A stopped audit continues when the same command is given again.
+    Every combination of one phrase per label is refined on the documents (a sample of 20,000), and
+    up to 1,024 combinations of more. The report says how far they agree before and after
+    refinement, which label and which phrase cause disagreement, which documents change their label,
+    and which labels compete. No labelled documents are needed.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
-    ulr audit news.csv --labels labels.yaml --plot audit.png
-
-    ulr audit test.csv --no-header -t c2 -t c3 -l labels.yaml --truth c1 --method ulr --json
+    ulr audit news.csv --labels labels.yaml
     """
-    chosen = locals()
-    with plain_errors("finished sets are kept; the same command continues from there"):
-        from ulr.jobs import AuditOutput, audit_file
+    with plain_errors():
+        from ulr.audit import audit as audit_texts
+        from ulr.jobs import draw_sample, excerpt
 
-        with ProgressBar() as progress, options.open_inputs(chosen, progress.preparing) as inputs:
-            report = audit_file(
-                inputs.table,
-                inputs.columns,
-                inputs.classifier,
-                progress,
-                inputs.support,
-                truth,
-                AuditOutput(plot, force, work),
-            )
+        with ProgressBar() as progress, inputs.open() as documents:
+            settings = classifier.settings(progress)
+            sample = draw_sample(documents, _MOST_DOCUMENTS, settings.random_state, progress)
+            found = audit_texts(sample.texts, settings, progress)
+        rows = range(sample.n_rows) if sample.rows is None else sample.rows.tolist()
+        unstable = [
+            {
+                "row": rows[each.row] + 1,
+                "labels": each.labels,
+                "text": excerpt(sample.texts[each.row]),
+            }
+            for each in found.unstable
+        ]
         if json:
-            print_json(report.as_dict())
+            print_json(found.as_dict() | {"unstable": unstable, "rows": sample.n_rows})
         else:
-            print_audit(report)
+            _print_audit(found, sample.n_rows, unstable)
+
+
+def _print_audit(found: Audit, n_rows: int, unstable: list[dict[str, object]]) -> None:
+    """What the combinations tell, the most telling first."""
+    console = new_console()
+    sets = f"{found.sets:,} combinations of phrases"
+    if found.possible_sets != found.sets:
+        sets += f", drawn from {found.possible_sets:,}"
+    documents = f"{found.documents:,} documents"
+    if n_rows > _MOST_DOCUMENTS:
+        documents += f", a sample of {n_rows:,}"
+    console.print(f"{documents}; {sets}.", end="\n\n")
+    console.print(
+        f"Two combinations agree on {found.agreement_before:.1%} of the documents by name, on "
+        f"{found.agreement_after:.1%} refined; all on {found.unanimous_before:.1%}, then "
+        f"{found.unanimous_after:.1%}.",
+        end="\n\n",
+    )
+    console.print(_label_table(found))
+    console.print(
+        "agreed: when a combination gives a document this label, another does too. its phrases: the "
+        "share of the disagreement that they alone make. documents: what the label gets, and the "
+        "least and most over the combinations.",
+        style="dim",
+        end="\n\n",
+    )
+    worded = sorted(found.labels, key=lambda each: -each.share_of_disagreement)
+    if worded[0].share_of_disagreement > 0:
+        console.print("Where the disagreement comes from:", style="bold")
+        for each in worded[:3]:
+            if each.share_of_disagreement > 0:
+                console.print(f"  {_cause(each)}")
+    if found.competing:
+        console.print("Labels that compete:", style="bold")
+        for first, second, share in found.competing[:3]:
+            console.print(f"  {first} and {second}: {share:.1%} of all disagreement")
+    if unstable:
+        console.print("Documents that depend most on the phrases:", style="bold")
+        for document in unstable[:5]:
+            labels = ", ".join(f"{name} {share:.0%}" for name, share in document["labels"][:3])  # type: ignore[index]
+            console.print(f"  row {document['row']}, {labels}: {document['text']}")
+
+
+def _label_table(found: Audit) -> RichTable:
+    from rich.text import Text
+
+    names = ">agreed by name", ">refined", ">its phrases", ">documents", ">least", ">most", ""
+    table = plain_table("label", *names)
+    for each in found.labels:
+        table.add_row(
+            Text(each.label),
+            _percent(each.agreement_before),
+            _percent(each.agreement_after),
+            _percent(each.share_of_disagreement) if len(each.phrases) > 1 else "",
+            _percent(each.documents),
+            _percent(each.least),
+            _percent(each.most),
+            f"attracts {each.attracts}" if each.attracts else "",
+        )
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _cause(label: LabelFinding) -> str:
+    apart = min(label.phrases, key=lambda phrase: phrase.agreement)
+    close = max(label.phrases, key=lambda phrase: phrase.agreement)
+    return (
+        f"{label.label}: its phrases alone make {label.share_of_disagreement:.1%}; combinations "
+        f"with {apart.phrase!r} agree with others on {apart.agreement:.1%}, with {close.phrase!r} "
+        f"on {close.agreement:.1%}"
+    )

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ulr.cli import options
 from ulr.cli.console import plain_errors, print_json
+from ulr.cli.options import Json
 from ulr.cli.summaries import print_cache
 
 
@@ -18,7 +18,7 @@ def cache(
         typer.Argument(metavar="DIR", help="Folder given to --cache.", show_default=False),
     ],
     empty: Annotated[bool, typer.Option("--clear", help="Remove the vectors in it.")] = False,
-    json: options.Json = False,
+    json: Json = False,
 ) -> None:
     """Show how many texts of which encoders a cache holds, every vector checked; or clear it.
 
@@ -31,7 +31,7 @@ def cache(
     ulr cache vectors --clear
     """
     with plain_errors():
-        from ulr.encoders.cache import clear_cache, inspect_cache
+        from ulr.encoders import clear_cache, inspect_cache
 
         entries = inspect_cache(folder)
         if empty:

@@ -4,67 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from ulr.cli import options
-from ulr.cli.cluster import classify_on_cluster, needs_cluster
-from ulr.cli.console import ProgressBar, plain_errors, print_json, standard_output
+from ulr.cli.cluster import ClusterOptions, classify_on_cluster, needs_cluster
+from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.groups import OUTPUT, option, option_groups
+from ulr.cli.options import ClassifierOptions, InputOptions, Json, OutputOptions
 from ulr.cli.summaries import print_summary
 
+SaveModel = Annotated[
+    str | None,
+    option(OUTPUT, "--save-model", help="Folder to save the classifier in, for 'ulr predict'."),
+]
+ReportFile = Annotated[
+    str | None,
+    option(OUTPUT, "--report", help="HTML file for a report, as 'ulr report' writes it."),
+]
 
+
+@option_groups
 def classify(
-    file: options.Files,
-    labels: options.Labels,
-    output: options.OutputFile = None,
-    text_column: options.TextColumns = None,
-    encoder: options.Encoder = "static",
-    method: options.Method = "auto",
-    prior: options.Prior = "estimate",
-    examples: options.Examples = None,
-    fit_sample: options.FitSample = "auto",
-    none_share: options.NoneShare = None,
-    none_label: options.NoneLabel = "none of these",
-    save_model: Annotated[
-        str | None,
-        typer.Option(
-            "--save-model",
-            help="Folder to save the classifier in, for 'ulr predict'.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    report: Annotated[
-        str | None,
-        typer.Option(
-            "--report",
-            help="HTML file for a report, as 'ulr report' writes it.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    json: options.Json = False,
-    force: options.Force = False,
-    prefix: options.Prefix = "ulr_",
-    format: options.Format = None,
-    encoding: options.Encoding = None,
-    delimiter: options.Delimiter = None,
-    no_header: options.NoHeader = False,
-    phrasings: options.Phrasings = "average",
-    sample: options.Sample = None,
-    template: options.Template = None,
-    expand: options.Expand = None,
-    extra_labels: options.ExtraLabels = None,
-    extra_texts: options.ExtraTexts = None,
-    distance: options.Distance = "auto",
-    max_iter: options.MaxIter = 100,
-    random_state: options.Seed = 0,
-    n_jobs: options.NJobs = None,
-    cache: options.Cache = None,
-    cluster: options.Cluster = None,
-    workers: options.Workers = None,
-    part: options.Part = None,
-    keep_vectors: options.KeepVectors = None,
-    skip_broken: options.SkipBroken = False,
+    inputs: InputOptions,
+    classifier: ClassifierOptions,
+    output: OutputOptions,
+    cluster: ClusterOptions,
+    save_model: SaveModel = None,
+    report: ReportFile = None,
+    json: Json = False,
 ) -> None:
     """Give every document of a file a label, by the names of the labels.
 
@@ -86,31 +50,29 @@ def classify(
 
     ulr classify 's3://bucket/texts/*.parquet' -l labels.yaml -o s3://bucket/labelled/
     """
-    chosen = locals()
-    if needs_cluster(chosen):
-        classify_on_cluster(chosen)
+    if needs_cluster(inputs, output, cluster):
+        classify_on_cluster(inputs, classifier, output, cluster, save_model, report, json)
         return
     with plain_errors():
-        from ulr.jobs import Output, classify_file
-        from ulr.persistence import refuse_to_save
-        from ulr.report import refuse_report, report_file
+        from ulr.classifier import check_model_folder, save
+        from ulr.jobs import classify as classify_documents
+        from ulr.report import check_report_path, report_documents
 
-        target = Output(output, prefix, force, standard_output(output, json))
-        target.refuse_file()
+        target = output.checked(json, save_model, report)
         if save_model is not None:
-            refuse_to_save(save_model, force)
+            check_model_folder(save_model, output.force)
         if report is not None:
-            refuse_report(report, force)
-        with ProgressBar() as progress, options.open_inputs(chosen, progress.preparing) as inputs:
-            task = inputs.table, inputs.columns, inputs.classifier, target, progress, inputs.support
-            if report is None:
-                job = classify_file(*task)
-            else:
-                page, job = report_file(*task)
-                page.write(report)
+            check_report_path(report, output.force)
+        with ProgressBar() as progress, inputs.open() as documents:
+            settings = classifier.settings(progress)
+            support = classifier.support(settings, inputs, documents)
+            run = classify_documents if report is None else report_documents
+            fitted, result, *pages = run(documents, settings, target, progress, support=support)
+            for page in pages:
+                page.write(str(report))
             if save_model is not None:
-                inputs.classifier.save(save_model, overwrite=force)
+                save(fitted, save_model, overwrite=output.force)
         if json:
-            print_json(job.as_dict())
-        elif output != "-":
-            print_summary(job)
+            print_json(result.as_dict())
+        elif output.output != "-":
+            print_summary(result)

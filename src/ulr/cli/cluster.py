@@ -3,133 +3,165 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ulr.cli import options
 from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.groups import CLUSTER, option
+from ulr.cli.options import ClassifierOptions, InputOptions, OutputOptions
 from ulr.cli.summaries import print_summary
+from ulr.errors import ClusterError
 
 if TYPE_CHECKING:
-    from ulr.distributed.job import PartitionsReport
-    from ulr.fitting import TextClassifier
+    from ulr.distributed import PartitionsResult
 
 _STOPPED = "finished files are kept, and the same command goes on with the others"
 
 
-def needs_cluster(chosen: dict[str, Any]) -> bool:
-    """Whether the options are those of several workers; only they read and write addresses."""
-    names = "cluster workers part keep_vectors skip_broken".split()
-    return any(map(chosen.get, names)) or any(
-        "://" in name for name in (*chosen["file"], chosen["output"] or "")
-    )
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Several workers."""
+
+    cluster: Annotated[
+        str | None,
+        option(
+            CLUSTER,
+            "--cluster",
+            help="'local' for processes of this machine, or the address of a Dask scheduler. Files "
+            "are the units of work; -o is a folder. A stopped run goes on.",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        option(CLUSTER, "--workers", help="Local processes. Default: one per core.", min=1),
+    ] = None
+    part: Annotated[
+        str | None,
+        option(
+            CLUSTER,
+            "--part",
+            help="A share of the files without a cluster: '0/8' samples and fits, '1/8' to '8/8' "
+            "label.",
+        ),
+    ] = None
+    keep_vectors: Annotated[
+        str | None,
+        option(
+            CLUSTER,
+            "--keep-vectors",
+            help="Folder for the vectors of the texts, float16 in one .npy file per input.",
+        ),
+    ] = None
+    skip_broken: Annotated[
+        bool,
+        option(
+            CLUSTER,
+            "--skip-broken",
+            help="Go on without files that cannot be read, and list them.",
+        ),
+    ] = False
 
 
-def classify_on_cluster(chosen: dict[str, Any]) -> None:
-    """Run a job with the options of `ulr classify`, by the names of their parameters."""
+def needs_cluster(inputs: InputOptions, output: OutputOptions, cluster: ClusterOptions) -> bool:
+    """Whether the options are those of several workers; only they write to addresses."""
+    names = (*inputs.file, output.output or "")
+    return cluster != ClusterOptions() or any("://" in name for name in names)
+
+
+def classify_on_cluster(
+    inputs: InputOptions,
+    classifier: ClassifierOptions,
+    output: OutputOptions,
+    cluster: ClusterOptions,
+    save_model: str | None,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Run `ulr classify` with several workers."""
     with plain_errors(_STOPPED):
-        from ulr.distributed.executors import SerialExecutor, open_executor
-        from ulr.distributed.job import classify_partitions, find_partitions, open_first
-        from ulr.persistence import refuse_to_save
-        from ulr.report import refuse_report
+        from ulr.classifier import check_model_folder, save
+        from ulr.distributed import classify_partitions, find_partitions, open_first, open_workers
+        from ulr.report import check_report_path, report_sample
 
-        output, part = _output(chosen), options.share(chosen["part"])
-        if chosen["save_model"] is not None:
-            refuse_to_save(chosen["save_model"], chosen["force"])
-        if chosen["report"] is not None:
-            refuse_report(chosen["report"], chosen["force"])
-        how = options.table_format(chosen)
-        files = find_partitions(chosen["file"])
-        with (
-            ProgressBar() as progress,
-            open_first(files, how, output.skip_broken) as first,
-            options.open_inputs(chosen, progress.preparing, first) as inputs,
-            SerialExecutor()
-            if part
-            else open_executor(chosen["cluster"] or "local", chosen["workers"]) as executor,
-        ):
-            executor.on_refused = _note
-            if executor.dashboard is not None:
-                _note(f"dashboard: {executor.dashboard}")
-            report = classify_partitions(
+        folder, part = _folder(output, cluster), _part(cluster.part)
+        if save_model is not None:
+            check_model_folder(save_model, output.force)
+        if report is not None:
+            check_report_path(report, output.force)
+        files, how = find_partitions(inputs.file), inputs.table_format
+        first = inputs.documents(open_first(files, how, cluster.skip_broken))
+        engine = None if part else cluster.cluster or "local"
+        with ProgressBar() as progress, open_workers(engine, cluster.workers) as workers:
+            workers.on_refused = _note
+            if workers.dashboard is not None:
+                _note(f"dashboard: {workers.dashboard}")
+            settings = classifier.settings(progress)
+            fitted, result = classify_partitions(
                 files,
-                inputs.table,
-                inputs.columns,
-                inputs.classifier,
-                output,
-                executor,
+                first,
+                settings,
+                folder,
+                workers,
                 progress,
-                inputs.support,
+                support=classifier.support(settings, inputs, first),
                 how=how,
+                prefix=output.prefix,
+                vectors=cluster.keep_vectors,
+                force=output.force,
+                skip_broken=cluster.skip_broken,
                 part=part,
             )
-            _write_results(chosen, files, inputs.classifier, report, progress)
-        _print_report(report, chosen["json"])
-        if report.broken:
+            if save_model is not None:
+                save(fitted, save_model, overwrite=output.force)
+            if report is not None and result.job is not None:
+                title = Path(files[0]).name + (f" and {len(files) - 1} more" if files[1:] else "")
+                found = fitted, result.texts, result.rows, result.job
+                report_sample(*found, title=title, progress=progress).write(report)
+        _print_result(result, as_json)
+        if result.broken:
             raise typer.Exit(1)
 
 
-def _write_results(
-    chosen: dict[str, Any],
-    files: list[str],
-    classifier: TextClassifier,
-    report: PartitionsReport,
-    progress: ProgressBar,
-) -> None:
-    """Save the model and write the page, if that was asked for.
-
-    A classifier that was fitted by an earlier run is loaded.
-    """
-    from ulr.distributed.storage import storage_of
-    from ulr.fitting import TextClassifier
-    from ulr.report import report_sample
-
-    if chosen["save_model"] is None and chosen["report"] is None:
-        return
-    if not hasattr(classifier, "model_"):
-        with storage_of(report.model).local_folder(report.model) as folder:
-            classifier = TextClassifier.load(folder, encoder=classifier.encoder)
-    if chosen["save_model"] is not None:
-        classifier.save(chosen["save_model"], overwrite=chosen["force"])
-    if chosen["report"] is not None and report.job is not None:
-        title = Path(files[0]).name + (f" and {len(files) - 1} more" if files[1:] else "")
-        page = report_sample(
-            classifier, list(report.texts), report.rows, report.job, title=title, listener=progress
-        )
-        page.write(chosen["report"])
-
-
-def _output(chosen: dict[str, Any]) -> Any:
-    """Where the job writes."""
-    from ulr.distributed.job import PartitionedOutput
-    from ulr.errors import ClusterError
+def _folder(output: OutputOptions, cluster: ClusterOptions) -> str:
+    """The output folder, after checks of options that do not go together."""
     from ulr.tables import format_of_name
 
-    folder = chosen["output"]
+    folder = output.output
     if folder is None or folder == "-" or format_of_name(folder) is not None:
         raise ClusterError("several workers write a folder; name one with -o, such as -o out/.")
-    if chosen["part"] is not None and (chosen["cluster"] or chosen["workers"]):
+    if cluster.part is not None and (cluster.cluster or cluster.workers):
         raise ClusterError("--part runs without a cluster; leave --cluster and --workers out.")
-    return PartitionedOutput(
-        folder, chosen["prefix"], chosen["force"], chosen["keep_vectors"], chosen["skip_broken"]
-    )
+    return folder
+
+
+def _part(value: str | None) -> tuple[int, int] | None:
+    """The two numbers of ``--part``."""
+    if value is None:
+        return None
+    first, _, second = value.partition("/")
+    if not (first.isdecimal() and second.isdecimal()) or not int(first) <= int(second) > 0:
+        raise ClusterError(
+            f"--part must be a share such as 2/8, or 0/8 to fit; got {value[:40]!r}."
+        )
+    return int(first), int(second)
 
 
 def _note(sentence: str) -> None:
     print(f"ulr: {sentence}", file=sys.stderr)
 
 
-def _print_report(report: PartitionsReport, as_json: bool) -> None:
+def _print_result(result: PartitionsResult, as_json: bool) -> None:
+    for sentence in result.broken:
+        _note(f"skipped: {sentence}")
     if as_json:
-        print_json(report.as_dict())
-    elif report.job is not None:
-        print_summary(report.job)
+        print_json(result.as_dict())
+        return
+    if result.job is not None:
+        print_summary(result.job)
     else:
         print("Other parts are not done yet.")
-    for sentence in report.broken:
-        _note(f"skipped: {sentence}")
-    if not as_json:
-        earlier = f", {report.resumed:,} were finished before" if report.resumed else ""
-        print(f"{report.labelled:,} of {report.partitions:,} files were labelled{earlier}.")
+    earlier = f", {result.resumed:,} were finished before" if result.resumed else ""
+    print(f"{result.labelled:,} of {result.partitions:,} files were labelled{earlier}.")

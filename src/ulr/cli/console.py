@@ -7,18 +7,16 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ulr.errors import InputError, UlrError
+from ulr.errors import UlrError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.table import Table as RichTable
-
-    from ulr.refinement import Pass
 
 
 @contextlib.contextmanager
@@ -54,23 +52,13 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def standard_output(output: str | None, as_json: bool) -> IO[bytes] | None:
-    """The stream for ``-o -``; refuses it beside ``--json``."""
-    if output != "-":
-        return None
-    if as_json:
-        raise InputError("--json and -o - both write to standard output; choose one.")
-    return sys.stdout.buffer
-
-
 class ProgressBar:
-    """Progress of a job as a bar for each stage, on a terminal only; see `ulr.jobs.Listener`."""
+    """Progress of a job as a bar for each stage, on a terminal only; see `ulr.progress`."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = _new_progress() if sys.stderr.isatty() else None
         self._task: TaskID | None = None
-        self._done, self._unit, self._n_documents = 0, "documents", 0
-        self._total: int | None = None
+        self._done, self._unit = 0, "documents"
 
     def __enter__(self) -> ProgressBar:
         if self._progress is not None:
@@ -81,53 +69,24 @@ class ProgressBar:
         if self._progress is not None:
             self._progress.stop()
 
-    def stage(self, name: str, total: int | None, unit: str = "documents") -> None:
+    def stage(self, name: str, total: int | None = None, unit: str = "documents") -> None:
         """Complete the bar of the last stage and begin another."""
         if self._progress is None:
             return
         if self._task is not None:
             self._progress.update(self._task, total=self._done, completed=self._done)
         self._done, self._unit = 0, unit
-        if unit == "documents" and total is not None:
-            self._n_documents = total
         self._task = self._progress.add_task(name, total=total, note=unit)
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int = 1) -> None:
         """Move the bar, and show the speed."""
         if self._progress is None or self._task is None:
             return
         self._done += count
         self._progress.update(self._task, advance=count)
         speed = self._progress.tasks[-1].speed
-        self.note(f"{self._unit}, {speed:,.0f}/s" if speed else self._unit)
-
-    def note(self, text: str) -> None:
-        """Show a text beside the bar."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, note=text)
-
-    def passed(self, done: Pass) -> None:
-        """Show a pass of the refinement."""
-        if done.iteration == 0:
-            self.stage("Refining", done.total, "passes")
-        self.advance(1)
-        speed = "" if self._progress is None else self._progress.tasks[-1].speed
-        shown = f", {speed * self._n_documents:,.0f} documents/s" if speed else ""
-        self.note(f"passes{shown}, {done.stage}, {done.changed:,} labels changed")
-
-    def preparing(self, done: int, total: int | None) -> None:
-        """Show how much of the file of an encoder has been read."""
-        if self._task is None:
-            self.stage("Preparing", total, "of the encoder's file")
-        self.advance(done - self._done)
-
-    def downloading(self, done: int, total: int | None) -> None:
-        """Show how much of a file has arrived, in bytes; another total begins another file."""
-        kilobytes = None if total is None else total // 1000
-        if self._total != kilobytes:
-            self._total = kilobytes
-            self.stage("Downloading", kilobytes, "kB")
-        self.advance(done // 1000 - self._done)
+        note = f"{self._unit}, {speed:,.0f}/s" if speed else self._unit
+        self._progress.update(self._task, note=note)
 
 
 def _new_progress() -> Progress:

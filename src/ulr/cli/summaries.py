@@ -10,54 +10,63 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from ulr.encoders import EncoderKind
-    from ulr.encoders.cache import CacheEntry
-    from ulr.jobs import EvaluationReport, JobReport, ShownDocument
+    from ulr.classifier import Predictions
+    from ulr.encoders import CacheEntry, EncoderKind
+    from ulr.jobs import Comparison, Result, ShownDocument
     from ulr.metrics import Evaluation
-    from ulr.model import Predictions
 
 _MOST_CONFUSION_LABELS = 12
+# What a problem of the diagnosis can be corrected or examined with.
+_OPTIONS = {
+    "unreliable": "--labels, --encoder, --examples",
+    "regrouped": "--method none",
+    "overturned": "ulr audit",
+    "expected_accuracy": "ulr encoders",
+    "rare": "--fit-sample",
+}
 
 
-def print_summary(report: JobReport) -> None:
-    """Print the report of a job."""
+def print_summary(result: Result) -> None:
+    """Print the result of a job."""
     console = new_console()
-    _print_headline(console, report)
-    console.print(_counts(report))
+    _print_headline(console, result)
+    console.print(_counts(result))
     console.print()
-    if report.moved_documents:
+    if result.moved_documents:
         console.print("Moved by refinement, the most certain first:", style="bold")
-        _print_documents(console, report.moved_documents, with_unrefined=True)
-    if report.least_certain:
+        _print_documents(console, result.moved_documents, with_unrefined=True)
+    if result.least_certain:
         console.print("Least certain:", style="bold")
-        _print_documents(console, report.least_certain, with_unrefined=False)
-    if report.output is None:
+        _print_documents(console, result.least_certain, with_unrefined=False)
+    if result.output is None:
         console.print("Nothing was written; add -o OUT.csv to keep the labels.")
-    elif report.output != "-":
-        console.print(f"Written: {report.output}")
+    elif result.output != "-":
+        console.print(f"Written: {result.output}")
 
 
-def print_evaluation(report: EvaluationReport) -> None:
-    """Print the figures of an evaluation."""
-    console = new_console()
-    _print_headline(console, report.job)
-    if report.without_truth:
-        console.print(f"Documents without a true label, not counted: {report.without_truth:,}.")
-    if report.folded_truth:
+def print_evaluation(result: Result) -> None:
+    """Print the comparison with true labels."""
+    console, compared = new_console(), result.comparison
+    assert compared is not None
+    _print_headline(console, result)
+    if compared.without_truth:
+        console.print(f"Documents without a true label, not counted: {compared.without_truth:,}.")
+    if compared.folded_truth:
         console.print(
-            f"{report.folded_truth:,} true labels equal a name only if case and blanks are ignored."
+            f"{compared.folded_truth:,} true labels equal a name only if case and blanks are "
+            "ignored."
         )
     for table in (
-        _overall(report),
-        _per_label(report),
-        _confusion(report.before, "by name: true"),
-        _confusion(report.after, "refined: true"),
+        _overall(compared),
+        _per_label(compared),
+        _confusion(compared.before, "by name: true"),
+        _confusion(compared.after, "refined: true"),
     ):
         console.print(table)
         console.print()
-    if report.job.moved_documents:
+    if result.moved_documents:
         console.print("Moved by refinement, the most certain first:", style="bold")
-        _print_documents(console, report.job.moved_documents, with_unrefined=True)
+        _print_documents(console, result.moved_documents, with_unrefined=True)
 
 
 def print_predictions(names: Any, predictions: Predictions, as_json: bool) -> None:
@@ -82,7 +91,7 @@ def print_encoders(kinds: dict[str, EncoderKind]) -> None:
         "encoder", ">dims", ">MB", "licence", "languages", "available", "what it is"
     )
     for name, kind in kinds.items():
-        there = "yes" if kind.installed else "download" if kind.needs_download else kind.install
+        there = "yes" if kind.installed else "download" if _is_download(kind) else kind.install
         figures = (f"{figure:,}" if figure else "" for figure in (kind.n_dims, kind.megabytes))
         ways = "\n".join(kind.specs(name))
         n_languages = len(kind.languages)
@@ -90,9 +99,14 @@ def print_encoders(kinds: dict[str, EncoderKind]) -> None:
         table.add_row(ways, *figures, kind.licence, languages, there, kind.about)
     console = new_console()
     console.print(table)
-    lacking = [kind for kind in kinds.values() if kind.needs_download and not kind.installed]
+    lacking = [kind for kind in kinds.values() if _is_download(kind) and not kind.installed]
     if lacking:
         console.print("\nDownload models with:", *(kind.install for kind in lacking), sep="\n  ")
+
+
+def _is_download(kind: EncoderKind) -> bool:
+    """Whether no package brings it, so that it is downloaded."""
+    return kind.model is not None and kind.extra is None
 
 
 def print_cache(entries: list[CacheEntry], cleared: bool) -> None:
@@ -109,79 +123,77 @@ def print_cache(entries: list[CacheEntry], cleared: bool) -> None:
         new_console().print("All of it was removed.")
 
 
-def _print_headline(console: Console, report: JobReport) -> None:
+def _print_headline(console: Console, result: Result) -> None:
     """Print what was done, and warnings."""
-    console.print("; ".join(_headline(report)) + ".")
-    for line in _notes(report):
+    console.print("; ".join(_headline(result)) + ".")
+    for line in _notes(result):
         console.print(line)
-    warnings = () if report.diagnosis is None else report.diagnosis.warnings
-    for warning in warnings:
-        console.print(f"Warning: {warning}", style="yellow")
+    if result.diagnosis is not None:
+        for kind, sentence in result.diagnosis.problems.items():
+            option = f" ({_OPTIONS[kind]})" if kind in _OPTIONS else ""
+            console.print(f"Warning: {sentence}{option}", style="yellow")
+        for note in result.diagnosis.notes:
+            console.print(f"Warning: {note}", style="yellow")
     console.print()
 
 
-def _headline(report: JobReport) -> list[str]:
-    documents = "document" if report.documents == 1 else "documents"
-    parts = [f"{report.documents:,} {documents}, {len(report.labels)} labels"]
-    if report.encoder not in (None, "static"):
-        parts.append(f"encoder {report.encoder}")
-    if report.moved is not None and report.iterations is not None and report.method != "none":
+def _headline(result: Result) -> list[str]:
+    documents = "document" if result.documents == 1 else "documents"
+    parts = [f"{result.documents:,} {documents}, {len(result.labels)} labels"]
+    if result.encoder not in (None, "static"):
+        parts.append(f"encoder {result.encoder}")
+    if result.moved is not None and result.iterations is not None and result.method != "none":
         parts.append(
-            f"refinement ({report.method}) moved {report.moved:,} "
-            f"({report.moved / report.documents:.1%}) in {report.iterations} passes"
+            f"refinement ({result.method}) moved {result.moved:,} "
+            f"({result.moved / result.documents:.1%}) in {result.iterations} passes"
         )
-        if report.method == "ulr" and not report.converged:
+        if result.method == "ulr" and not result.converged:
             parts.append("stopped at the limit of passes before it converged")
-    if report.phrasings is not None:
-        sets = f"an ensemble of {report.phrasings:,} phrasings"
-        if report.possible_phrasings != report.phrasings:
-            sets += f", drawn from {report.possible_phrasings:,}"
-        parts.append(sets)
     for count, what in (
-        (report.examples, "labelled examples"),
-        (report.extra_texts, "extra texts"),
-        (report.extra_labels, "extra labels"),
+        (result.examples, "labelled examples"),
+        (result.extra_texts, "extra texts"),
+        (result.extra_labels, "extra labels"),
     ):
         if count:
             parts.append(f"{count:,} {what}")
-    parts.append(f"{report.seconds:.1f} s")
+    parts.append(f"{result.seconds:.1f} s")
     return parts
 
 
-def _notes(report: JobReport) -> list[str]:
+def _notes(result: Result) -> list[str]:
     notes = []
-    if report.method_reason:
-        notes.append(f"Method {report.method} was used, since {report.method_reason}.")
+    if result.method_reason:
+        notes.append(f"Method {result.method} was used, since {result.method_reason}.")
     # Documents that take no part are not in the number of fitted ones either.
-    used = report.documents - report.empty_documents - report.unknown_documents
-    if report.fitted_documents is not None and report.fitted_documents < used:
-        notes.append(f"The labels were refined on {report.fitted_documents:,} of the documents.")
-    if report.empty_documents:
-        notes.append(f"Empty documents, which got no label: {report.empty_documents:,}.")
-    if report.unknown_documents:
+    used = result.documents - result.empty_documents - result.unknown_documents
+    if result.fitted_documents is not None and result.fitted_documents < used:
+        notes.append(f"The labels were refined on {result.fitted_documents:,} of the documents.")
+    if result.empty_documents:
+        notes.append(f"Empty documents, which got no label: {result.empty_documents:,}.")
+    if result.unknown_documents:
         notes.append(
             "Documents without a word that the encoder knows, which got no label: "
-            f"{report.unknown_documents:,}."
+            f"{result.unknown_documents:,}."
         )
-    if report.without_label is not None:
-        notes.append(f"Documents similar to none of the labels: {report.without_label:,}.")
-    if report.truncated_documents:
-        notes.append(f"Documents truncated by the encoder: {report.truncated_documents:,}.")
-    if report.malformed_lines:
+    if result.without_label is not None:
+        notes.append(f"Documents similar to none of the labels: {result.without_label:,}.")
+    if result.truncated_documents:
+        notes.append(f"Documents truncated by the encoder: {result.truncated_documents:,}.")
+    if result.malformed_lines:
         notes.append(
-            f"{report.malformed_lines:,} malformed lines of the word vectors were skipped."
+            f"{result.malformed_lines:,} malformed lines of the word vectors were skipped."
         )
     return notes
 
 
-def _counts(report: JobReport) -> RichTable:
+def _counts(result: Result) -> RichTable:
     from rich.text import Text
 
-    refined = report.moved is not None
+    refined = result.moved is not None
     figures = [">by name", ">refined"] if refined else [">documents"]
     table = plain_table("label", *figures, "")
-    most = max(each.after for each in report.labels) or 1
-    for each in report.labels:
+    most = max(each.after for each in result.labels) or 1
+    for each in result.labels:
         bar = "█" * round(24 * each.after / most)
         before = [f"{each.before:,}"] if refined else []
         table.add_row(Text(each.label), *before, f"{each.after:,}", bar)
@@ -196,23 +208,23 @@ def _print_documents(
         console.print(f"  row {each.row}, {change} ({each.confidence:.2f}): {each.text}")
 
 
-def _overall(report: EvaluationReport) -> RichTable:
+def _overall(compared: Comparison) -> RichTable:
     table = plain_table("", ">by name", ">refined", ">gain")
     for name, before, after in (
-        ("accuracy", report.before.accuracy, report.after.accuracy),
-        ("macro-F1", report.before.macro_f1, report.after.macro_f1),
+        ("accuracy", compared.before.accuracy, compared.after.accuracy),
+        ("macro-F1", compared.before.macro_f1, compared.after.macro_f1),
     ):
         gain = f"{100 * (after - before):+.1f}"
         table.add_row(name, f"{100 * before:.1f} %", f"{100 * after:.1f} %", gain)
-    table.add_row("calibration error", "", f"{100 * report.calibration_error:.1f} %", "")
+    table.add_row("calibration error", "", f"{100 * compared.calibration_error:.1f} %", "")
     return table
 
 
-def _per_label(report: EvaluationReport) -> RichTable:
+def _per_label(compared: Comparison) -> RichTable:
     from rich.text import Text
 
     table = plain_table("label", ">documents", ">precision", ">recall", ">F1", ">F1 by name")
-    for before, after in zip(report.before.labels, report.after.labels, strict=True):
+    for before, after in zip(compared.before.labels, compared.after.labels, strict=True):
         figures = (after.precision, after.recall, after.f1, before.f1)
         shown = (f"{100 * figure:.1f}" for figure in figures)
         table.add_row(Text(after.label), f"{after.documents:,}", *shown)

@@ -1,35 +1,50 @@
-"""Whole-file jobs: read a table, encode, refine, write a table, report.
+"""Whole-file jobs: read a table, sample, encode, fit, label, write.
 
-Plain functions behind the command line and the page, which parse arguments and display reports.
+Plain functions behind the command line, the report, the page and the cluster.
 """
 
-from ulr.jobs.audit import AuditOutput, AuditReport, UnstableDocument, audit_file
-from ulr.jobs.classify import classify_file
-from ulr.jobs.evaluate import TrueLabels, evaluate_file
-from ulr.jobs.output import Output
-from ulr.jobs.predict import predict_file
-from ulr.jobs.progress import Listener, Silent
-from ulr.jobs.reports import EvaluationReport, JobReport, LabelCounts, ShownDocument
-from ulr.jobs.support import LabelMatching, Support, read_support, text_columns
+from ulr.jobs.classify import classify, predict, write_rows
+from ulr.jobs.documents import Documents, draw_sample, label_rows
+from ulr.jobs.output import Output, added_columns, check_columns, output_names
+from ulr.jobs.result import (
+    Comparison,
+    LabelCounts,
+    Pairs,
+    Result,
+    ShownDocument,
+    Tally,
+    compare,
+    excerpt,
+    sorted_pairs,
+)
+from ulr.jobs.sample import LARGEST_HASH, HashSample, Sample
+from ulr.jobs.support import NO_SUPPORT, Support, read_support, text_columns
 
 __all__ = [
-    "AuditOutput",
-    "AuditReport",
-    "EvaluationReport",
-    "JobReport",
+    "LARGEST_HASH",
+    "NO_SUPPORT",
+    "Comparison",
+    "Documents",
+    "HashSample",
     "LabelCounts",
-    "LabelMatching",
-    "Listener",
     "Output",
+    "Pairs",
+    "Result",
+    "Sample",
     "ShownDocument",
-    "Silent",
     "Support",
-    "TrueLabels",
-    "UnstableDocument",
-    "audit_file",
-    "classify_file",
-    "evaluate_file",
-    "predict_file",
+    "Tally",
+    "added_columns",
+    "check_columns",
+    "classify",
+    "compare",
+    "draw_sample",
+    "excerpt",
+    "label_rows",
+    "output_names",
+    "predict",
     "read_support",
+    "sorted_pairs",
     "text_columns",
+    "write_rows",
 ]

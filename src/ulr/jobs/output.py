@@ -3,110 +3,97 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from ulr.errors import TableError
-from ulr.files import atomic_folder, refuse_existing
-from ulr.tables import (
-    Added,
-    Batch,
-    Table,
-    format_of_name,
-    source_batches,
-    unknown_ending,
-    write_table,
-)
+from ulr.files import atomic_folder, check_destination
+from ulr.tables import Added, Batch, Table, check_output_name, format_of_name, write_table
 
-WithColumns = Callable[[Iterable[Batch], bool], Iterator[tuple[Batch, Added]]]
+_ADDED: dict[str, type] = {"label": str, "confidence": float, "unrefined": str}
+
+
+def added_columns(prefix: str, refined: bool = True) -> dict[str, type]:
+    """Names and types of the added columns; a saved model adds no label before refinement."""
+    return {prefix + name: kind for name, kind in _ADDED.items() if refined or name != "unrefined"}
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where predictions are written; nowhere without a path.
+    """Where predictions are written; nowhere without a path."""
 
-    Attributes
-    ----------
-    path
-        A file, ``-`` for standard output, or a folder for one file per input.
-    prefix
-        Beginning of the names of added columns.
-    force
-        Whether existing files are replaced.
-    stdout
-        What ``-`` is written to.
-    """
-
-    path: str | None = None
-    prefix: str = "ulr_"
-    force: bool = False
-    stdout: IO[bytes] | None = None
+    path: str | None = None  # a file, ``-`` for standard output, or a folder for one file per input
+    prefix: str = "ulr_"  # beginning of the names of added columns
+    force: bool = False  # whether existing files are replaced
+    stdout: IO[bytes] | None = None  # what ``-`` is written to
 
     @property
     def is_folder(self) -> bool:
         """Whether one file is written per input."""
         return self.path is not None and (self.path.endswith("/") or Path(self.path).is_dir())
 
-    def refuse(self, table: Table, added: Sequence[str]) -> None:
-        """Refuse what could not be written, before the long part of a job."""
-        refuse_columns(table, added)
-        self.refuse_file()
-        if self.path is not None and self.is_folder:
-            folder = Path(self.path)
-            if not folder.exists():
-                refuse_existing(folder, True, TableError, "--force")
-            for name in output_names([source.name for source in table.sources]):
-                if folder.is_dir():
-                    refuse_existing(folder / name, self.force, TableError, "--force")
+    def check(self, table: Table, *, refined: bool = True) -> None:
+        """Raise if the rows could not be written; called before the long part of a job."""
+        check_columns(table, self, refined)
+        self.check_path()
+        if self.path is None or not self.is_folder:
+            return
+        folder = Path(self.path)
+        if not folder.exists():
+            check_destination(folder, True, TableError, "--force")
+        for name in output_names([source.name for source in table.sources]):
+            if folder.is_dir():
+                check_destination(folder / name, self.force, TableError, "--force")
 
-    def refuse_file(self) -> None:
-        """Refuse a file that could not be written, before anything is read."""
+    def check_path(self) -> None:
+        """Raise if a file could not be written; called before anything is read."""
         if self.path == "":
             raise TableError("the name of the output is empty.")
         if self.path is None or self.path == "-" or self.is_folder:
             return
-        if format_of_name(self.path) in (None, "txt"):
-            raise TableError(unknown_ending(self.path))
-        refuse_existing(Path(self.path), self.force, TableError, "--force")
+        check_output_name(self.path)
+        check_destination(Path(self.path), self.force, TableError, "--force")
 
-    def write(self, table: Table, with_columns: WithColumns, added: dict[str, type]) -> None:
-        """Write the rows of a table with further columns.
-
-        Parameters
-        ----------
-        table
-            The table.
-        with_columns
-            Adds the values of the further columns to batches of rows, in the order of the table; its
-            second argument is whether they are the last ones.
-        added
-            Names and types of the further columns.
-        """
+    def write(
+        self, table: Table, rows: Iterator[tuple[Batch, Added]], added: dict[str, type]
+    ) -> None:
+        """Write the rows of a table with the values of further columns."""
         if self.path is None:
-            for _ in with_columns(table.batches(), True):
+            for _ in rows:
                 pass
-        elif not self.is_folder:
-            rows = with_columns(table.batches(), True)
-            write_table(self.path, table.sources, rows, added, self.stdout)
+            return
+        check_columns(table, self, len(added) == len(_ADDED))  # of JSON, all are known only now
+        if not self.is_folder:
+            write_table(self.path, table, rows, added, self.stdout)
         elif Path(self.path).is_dir():
-            self._write_files(Path(self.path), table, with_columns, added)
+            _write_files(Path(self.path), table, rows, added)
         else:
             with atomic_folder(Path(self.path)) as folder:
-                self._write_files(folder, table, with_columns, added)
-
-    def _write_files(
-        self, folder: Path, table: Table, with_columns: WithColumns, added: dict[str, type]
-    ) -> None:
-        for source in table.sources:
-            rows = with_columns(source_batches(source), source is table.sources[-1])
-            write_table(str(folder / output_name(source.name)), [source], rows, added)
+                _write_files(folder, table, rows, added)
 
 
-def refuse_columns(table: Table, added: Sequence[str]) -> None:
-    """Refuse a table that has one of the columns to be added."""
-    for name in added:
+def _write_files(
+    folder: Path, table: Table, rows: Iterator[tuple[Batch, Added]], added: dict[str, type]
+) -> None:
+    """Write one file per input; the rows of one input follow each other."""
+    following = next(rows, None)
+
+    def rows_of(name: str) -> Iterator[tuple[Batch, Added]]:
+        nonlocal following
+        while following is not None and following[0].name == name:
+            yield following
+            following = next(rows, None)
+
+    for file in table.files():
+        name = file.sources[0].name
+        write_table(str(folder / output_name(name)), file, rows_of(name), added)
+
+
+def check_columns(table: Table, output: Output, refined: bool = True) -> None:
+    """Raise if a table already has one of the columns to be added."""
+    for name in added_columns(output.prefix, refined) if output.path else ():
         if name in table.columns:
             raise TableError(
                 f"{table.name} already has a column {name!r}; choose another beginning for the "
@@ -115,7 +102,7 @@ def refuse_columns(table: Table, added: Sequence[str]) -> None:
 
 
 def output_names(sources: Sequence[str]) -> list[str]:
-    """Names of the files for some inputs in a folder; refuses inputs of the same name."""
+    """Names of the files for some inputs in a folder, which must differ."""
     names = [output_name(source) for source in sources]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -14,7 +14,7 @@ def text_columns(table: Table, chosen: Sequence[str]) -> list[str]:
     if chosen:
         table.check_columns(chosen, "--text-column")
         return list(chosen)
-    if "text" not in table.columns and len(columns := table.scanned().columns) == 1:
+    if "text" not in table.columns and len(columns := table.all_columns()) == 1:
         return list(columns)
     table.check_columns(["text"], "--text-column")
     return ["text"]
@@ -22,19 +22,14 @@ def text_columns(table: Table, chosen: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Support:
-    """Texts beside those to classify.
+    """Texts beside those to classify."""
 
-    Attributes
-    ----------
-    examples, labels
-        Texts whose label is known, and their labels.
-    extra_texts
-        Further texts that take part in the refinement.
-    """
+    examples: tuple[str, ...] = ()  # texts whose label is known
+    labels: tuple[str, ...] = ()  # their labels
+    extra_texts: tuple[str, ...] = ()  # further texts that take part in the refinement
 
-    examples: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    extra_texts: tuple[str, ...] = ()
+
+NO_SUPPORT = Support()
 
 
 def read_support(
@@ -43,18 +38,9 @@ def read_support(
     examples: Table | None = None,
     extra: Table | None = None,
 ) -> Support:
-    """Examples and further texts from tables, validated.
+    """Examples, from a table with a column ``label``, and further texts, both validated.
 
-    Parameters
-    ----------
-    names
-        The labels.
-    columns
-        The text columns of the documents; a table that has other ones is read by ``text``.
-    examples
-        A table with a column ``label``.
-    extra
-        A table of texts.
+    Tables that do not have the text columns of the documents are read by ``text``.
     """
     texts: list[str] = []
     labels: list[str] = []
@@ -67,16 +53,16 @@ def read_support(
         own = _columns_of(examples, columns, without="label")
         matching = LabelMatching(names)
         for batch in examples.batches():
-            texts += examples.texts(batch, own)
-            for row, value in enumerate(batch.column("label"), batch.first_row + 1):
-                labels.append(matching.name_of(value, f"{examples.name} row {row}"))
+            texts += batch.texts(own)
+            for place, value in enumerate(batch.column("label")):
+                labels.append(matching.name_of(value, batch.where(place)))
         if not texts:
             raise TableError(f"{examples.name} has no rows.")
     further: list[str] = []
     if extra is not None:
         own = _columns_of(extra, columns)
         for batch in extra.batches():
-            further += extra.texts(batch, own)
+            further += batch.texts(own)
         if not further:
             raise TableError(f"{extra.name} has no rows.")
     return Support(tuple(texts), tuple(labels), tuple(further))
@@ -96,10 +82,7 @@ def _columns_of(table: Table, columns: Sequence[str], without: str | None = None
 class LabelMatching:
     """Finds the label that a cell of a table names, ignoring case and blanks around it.
 
-    Attributes
-    ----------
-    n_folded
-        Cells that equal a name only if case and blanks are ignored.
+    `n_folded` counts the cells that equal a name only if case and blanks are ignored.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -1,74 +1,27 @@
-"""What a report shows, as plain values that can be written as JSON.
+"""What a report shows beside the `Result` of the job, as plain values that can be written as JSON.
 
 Labels are referred to by their position in `ReportData.labels`, and documents by their position in
-`Documents`. Counts of pairs of labels are (row, column, count), the largest first.
+`DocumentColumns`.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ulr.metrics import LabelFigures
+from ulr.jobs import Result
 
 Point = tuple[float, float]
-Pairs = tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True)
-class Run:
-    """What was run.
-
-    Attributes
-    ----------
-    title, source
-        A title, and the name of the input; empty without one.
-    encoder, method, method_reason, distance
-        What was used, and why the method is not the one that was asked for.
-    documents, without_words, moved
-        Documents in all, those that got no label because they have no known words, and those whose
-        label refinement changed.
-    fitted, best_iteration, converged
-        Documents that the labels were refined on, the pass that is the result, and whether the
-        passes converged; None for a saved classifier.
-    seconds
-        Wall time of the classification.
-    seed, date, versions, notes
-        Seed of everything drawn, day of the report, versions of packages, further sentences.
-    sampled_from
-        Number of documents that those of the report are a sample of; None if they are all.
-    """
-
-    title: str
-    source: str
-    encoder: str
-    method: str
-    method_reason: str | None
-    distance: str
-    documents: int
-    without_words: int
-    moved: int
-    fitted: int | None
-    best_iteration: int | None
-    converged: bool | None
-    seconds: float
-    seed: int
-    date: str
-    versions: dict[str, str]
-    notes: tuple[str, ...]
-    sampled_from: int | None = None
 
 
 @dataclass(frozen=True)
 class LabelEntry:
-    """One label.
+    """One label; `ulr.jobs.Result` has its counts.
 
     Attributes
     ----------
     name, phrases
         Its name, and the words it was described by; none for the none label.
-    before, after
-        Documents before and after refinement.
     words
         Words that are more frequent in its documents than in others.
     representative, borderline
@@ -79,8 +32,6 @@ class LabelEntry:
 
     name: str
     phrases: tuple[str, ...]
-    before: int
-    after: int
     words: tuple[str, ...]
     representative: tuple[int, ...]
     borderline: tuple[int, ...]
@@ -89,7 +40,7 @@ class LabelEntry:
 
 
 @dataclass(frozen=True)
-class Documents:
+class DocumentColumns:
     """The documents that are shown, one entry per document in each column.
 
     Attributes
@@ -105,7 +56,7 @@ class Documents:
     x, y
         Place on the map, between 0 and 1; y grows downwards.
     truth
-        True label, -1 where it is unknown; empty without any.
+        True label, -1 where it is unknown.
     """
 
     row: list[int]
@@ -120,87 +71,58 @@ class Documents:
     truth: list[int]
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Documents of an interval of confidence, with the same and another label than before."""
-
-    low: float
-    high: float
-    stayed: int
-    moved: int
-
-
-@dataclass(frozen=True)
-class ReliabilityBin:
-    """Mean confidence and accuracy of the documents of an interval of confidence."""
-
-    low: float
-    high: float
-    documents: int
-    confidence: float
-    accuracy: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Comparison with true labels.
-
-    Attributes
-    ----------
-    documents
-        Documents with a true label.
-    accuracy, macro_f1
-        Before and after refinement.
-    calibration_error
-        Expected calibration error of the confidence.
-    figures, figures_before
-        Figures by label.
-    reliability
-        Accuracy by confidence.
-    confusion, confusion_before
-        Pairs of true and predicted label.
-    """
-
-    documents: int
-    accuracy: tuple[float, float]
-    macro_f1: tuple[float, float]
-    calibration_error: float
-    figures: tuple[LabelFigures, ...]
-    figures_before: tuple[LabelFigures, ...]
-    reliability: tuple[ReliabilityBin, ...]
-    confusion: Pairs
-    confusion_before: Pairs
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """Everything that a report shows.
 
     Attributes
     ----------
-    diagnosis
-        `ulr.refinement.Diagnosis` as plain values; None without one.
-    flows, flows_left_out
-        Pairs of labels before and after refinement, and documents of pairs that are not listed.
-    trace
-        `ulr.refinement.Pass` as plain values.
-    sampled, least_of_label
-        Whether `documents` is a sample of the documents with a label, and how many documents of
-        each label it has at least, where there are as many.
+    title, source
+        A title, and the name of the input; empty without one.
+    result
+        What the job did; its counts are of all documents.
+    labels
+        One entry per label, the none label last.
+    documents, least_of_label
+        The documents that are listed, and how many of each label there are at least, where there
+        are as many.
+    trace, best_iteration
+        `ulr.refinement.Pass` as plain values, and the pass that is the result; empty and None for a
+        saved classifier.
+    seed, date, versions
+        Seed of everything drawn, day of the report, versions of packages.
     """
 
-    run: Run
-    diagnosis: dict[str, Any] | None
+    title: str
+    source: str
+    result: Result
     labels: tuple[LabelEntry, ...]
-    flows: Pairs
-    flows_left_out: int
-    histogram: tuple[Bin, ...]
-    trace: tuple[dict[str, Any], ...]
-    documents: Documents
-    sampled: bool
+    documents: DocumentColumns
     least_of_label: int
-    comparison: Comparison | None
+    trace: tuple[dict[str, Any], ...]
+    best_iteration: int | None
+    seed: int
+    date: str
+    versions: dict[str, str]
+
+    @property
+    def labelled(self) -> int:
+        """Documents with a label."""
+        return sum(map(sum, self.result.histogram))
+
+    @property
+    def sampled(self) -> bool:
+        """Whether `documents` is a sample of the documents with a label."""
+        return len(self.documents.row) < self.labelled
+
+    @property
+    def counts(self) -> list[tuple[int, int]]:
+        """Documents of each of `labels` before and after refinement."""
+        counts = [(each.before or 0, each.after) for each in self.result.labels]
+        none = 0, self.labelled - sum(after for _, after in counts)  # it has no documents before
+        return [*counts, none][: len(self.labels)]
 
     def as_dict(self) -> dict[str, Any]:
         """The data as plain values."""
-        return asdict(self)
+        plain = asdict(replace(self, result=None))  # type: ignore[arg-type]
+        return plain | {"result": self.result.as_dict()}

@@ -1,191 +1,229 @@
-"""Reports on the documents of a table, and on a list of texts."""
+"""Reports on the documents of a table, on a list of texts, and on a sample of a job."""
 
 from __future__ import annotations
 
+import datetime
+import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ulr.encoders import encode_texts
-from ulr.inputs import known_labels
-from ulr.jobs import JobReport, Listener, Output, Silent, Support, TrueLabels
-from ulr.jobs.classify import fit_table, write_labels
-from ulr.jobs.documents import LabelledRows
-from ulr.model import Predictions
-from ulr.report.collect import Collector
+from ulr import __version__
+from ulr.classifier import (
+    Fitted,
+    Predictions,
+    Settings,
+    describe,
+    empty_texts,
+    encode,
+    known_labels,
+)
+from ulr.errors import TextError
+from ulr.jobs import (
+    NO_SUPPORT,
+    Documents,
+    Output,
+    Result,
+    Support,
+    Tally,
+    classify,
+    compare,
+    excerpt,
+)
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.report.data import DocumentColumns, LabelEntry, Point, ReportData
+from ulr.report.layout import Float, Layout
 from ulr.report.render import Report
-from ulr.tables import Batch, Table
+from ulr.report.sample import Drawn, Sampler
+from ulr.vectors import unit_rows
 
-if TYPE_CHECKING:
-    from ulr.fitting import TextClassifier
+_EXCERPT = 300
 
-_ADDED = ("label", "confidence", "unrefined")
+Vectors = NDArray[np.float32]
 
 
-def report_file(
-    table: Table,
-    columns: Sequence[str],
-    classifier: TextClassifier,
+def report_documents(
+    documents: Documents,
+    settings: Settings,
     output: Output | None = None,
-    listener: Listener | None = None,
-    support: Support | None = None,
+    progress: Progress = NO_PROGRESS,
     *,
+    support: Support = NO_SUPPORT,
     truth_column: str | None = None,
-) -> tuple[Report, JobReport]:
-    """Fit a classifier on the documents of a table, as `ulr.jobs.classify_file`, and report on it.
-
-    Parameters
-    ----------
-    table, columns, classifier, output, listener, support
-        As in `ulr.jobs.classify_file`.
-    truth_column
-        A column of true labels, only used for figures.
-    """
-    started = time.perf_counter()
-    output, listener = output or Output(), listener or Silent()
-    if truth_column is not None:
-        table.check_columns([truth_column], "--truth")
-    output.refuse(table, [output.prefix + name for name in _ADDED] if output.path else [])
-    fitted = fit_table(table, columns, classifier, listener, support)
-    model = classifier.model_
-    names = model.names[:-1].tolist()
-    truth = None if truth_column is None else TrueLabels(table, truth_column, names)
-    collector = Collector(model, classifier.random_state, with_truth=truth is not None)
-    rows = _CollectedRows(fitted.rows(), collector, truth)
-    tally = write_labels(fitted.table, rows, model, output, listener, refined=True)
-    seconds = time.perf_counter() - started
-    job = replace(fitted.report(tally), seconds=seconds, output=output.path)
-    listener.stage("Drawing", None)
-    name = Path(table.name).name
-    data = collector.finish(
-        classifier,
-        title=name,
-        source=name,
-        seconds=seconds,
-        notes=_notes(job),
-        truth=None if truth is None else truth.indices(),
-        on_texts=listener.advance,
+) -> tuple[Fitted, Result, Report]:
+    """`ulr.jobs.classify`, and a report on it."""
+    sampler = Sampler(settings.random_state)
+    fitted, result = classify(
+        documents,
+        settings,
+        output,
+        progress,
+        support=support,
+        truth_column=truth_column,
+        collect=sampler.add,
     )
-    return Report(data), job
-
-
-def _notes(job: JobReport) -> list[str]:
-    """Sentences about what took part beside documents and labels."""
-    notes = []
-    for count, what in (
-        (job.phrasings, "phrasings were refined and their scores averaged"),
-        (job.examples, "labelled examples took part"),
-        (job.extra_texts, "further texts took part in the refinement"),
-        (job.extra_labels, "further labels took part in the refinement"),
-        (job.truncated_documents, "documents were truncated by the encoder"),
-    ):
-        if count:
-            notes.append(f"{count:,} {what}.")
-    return notes
+    name = Path(documents.table.name).name
+    report = _draw(fitted, sampler, result, title=name, source=name, progress=progress)
+    return fitted, result, report
 
 
 def report_texts(
-    classifier: TextClassifier,
+    fitted: Fitted,
     texts: list[str],
     *,
     truth: Iterable[Any] | None = None,
     title: str = "Classified texts",
 ) -> Report:
-    """A report on texts and their labels by a fitted classifier.
-
-    Parameters
-    ----------
-    classifier
-        The fitted classifier.
-    texts
-        The documents, usually the fitted ones.
-    truth
-        True labels, None where unknown; only used for figures.
-    title
-        Title of the report.
-    """
+    """A report on texts, with true labels if any, that only give figures (None where unknown)."""
     started = time.perf_counter()
-    model = classifier.model_
-    known = None
+    known = np.full(len(texts), -1, dtype=np.intp)
     if truth is not None:
-        known = known_labels(truth, model.label_set.names, len(texts))[0].astype(np.intp)
-    vectors = encode_texts(model.text_encoder, texts)
-    collector = Collector(model, classifier.random_state, with_truth=known is not None)
-    collector.add(texts, model.predict(texts, vectors))
-    seconds = time.perf_counter() - started
-    return Report(
-        collector.finish(classifier, title=title, seconds=seconds, vectors=vectors, truth=known)
+        known = known_labels(truth, fitted.settings.label_set.names, len(texts))[0].astype(np.intp)
+    vectors = encode(texts, fitted.text_encoder, with_words=False).vectors
+    predictions = fitted.predict(texts, vectors)
+    predicted = predictions.labels, predictions.unrefined, predictions.confidence
+    return report_predictions(
+        fitted,
+        texts,
+        predictions,
+        vectors,
+        known,
+        title=title,
+        comparison=compare(known, *predicted, fitted.names[:-1].tolist()),
+        seconds=time.perf_counter() - started,
     )
+
+
+def report_predictions(
+    fitted: Fitted,
+    texts: list[str],
+    predictions: Predictions,
+    vectors: Vectors,
+    truth: NDArray[np.intp] | None = None,
+    *,
+    title: str,
+    source: str = "",
+    **about: Any,
+) -> Report:
+    """A report on the predictions of all documents; `about` are further fields of the `Result`."""
+    sampler, tally = Sampler(fitted.settings.random_state), Tally(fitted)
+    sampler.add(texts, predictions, truth)
+    tally.add(texts, predictions)
+    result = tally.result(int(empty_texts(texts).sum()), **about)
+    return _draw(fitted, sampler, result, title=title, source=source, vectors=vectors)
 
 
 def report_sample(
-    classifier: TextClassifier,
+    fitted: Fitted,
     texts: list[str],
     rows: Sequence[int],
-    job: JobReport,
+    result: Result,
     *,
     title: str,
-    listener: Listener | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Report:
-    """A report on a sample of the documents of a job.
+    """A report on a job with a sample of its documents, and their positions among all."""
+    sampler = Sampler(fitted.settings.random_state)
+    sampler.add(texts, fitted.predict(texts), rows=rows)
+    return _draw(fitted, sampler, result, title=title, source=title, progress=progress)
 
-    Parameters
-    ----------
-    classifier
-        The fitted classifier; if it was loaded, the report has no passes.
-    texts, rows
-        Documents, and their positions among all.
-    job
-        What the job did.
-    title
-        Title of the report.
-    listener
-        Hears the progress.
+
+def _draw(
+    fitted: Fitted,
+    sampler: Sampler,
+    result: Result,
+    *,
+    title: str,
+    source: str = "",
+    vectors: Vectors | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Report:
+    """A report on a job and the documents that were drawn from it.
+
+    `vectors` are those of all documents; without them, the drawn documents are encoded again.
     """
-    listener = listener or Silent()
-    listener.stage("Drawing", None)
-    model = classifier.model_
-    collector = Collector(model, classifier.random_state)
-    collector.add(texts, model.predict(texts))
-    data = collector.finish(
-        classifier,
+    drawn, seed, refinement = sampler.drawn, fitted.settings.random_state, fitted.refinement
+    if not drawn.texts:
+        raise TextError("no document has a label, so there is nothing to report on.")
+    progress.stage("Drawing", len(drawn.texts) if vectors is None else None)
+    if vectors is None:
+        chosen = encode(drawn.texts, fitted.text_encoder, progress, with_words=False).vectors
+    else:
+        chosen = vectors[drawn.rows]
+    layout = Layout(chosen, seed)
+    packages = ("numpy", "scipy", "scikit-learn")
+    data = ReportData(
         title=title,
-        source=title,
-        seconds=job.seconds,
-        notes=_notes(job),
-        on_texts=listener.advance,
-    )
-    sampled_from = job.documents if len(texts) < job.documents else None
-    data = replace(
-        data,
-        run=replace(data.run, fitted=job.fitted_documents, sampled_from=sampled_from),
-        diagnosis=None if job.diagnosis is None else job.diagnosis.as_dict(),
-        documents=replace(
-            data.documents, row=[int(rows[row - 1]) + 1 for row in data.documents.row]
-        ),
+        source=source,
+        result=result,
+        labels=label_entries(fitted, drawn, layout, chosen),
+        documents=document_columns(drawn, layout),
+        least_of_label=sampler.least_of_label,
+        trace=() if refinement is None else tuple(map(asdict, refinement.trace)),
+        best_iteration=None if refinement is None else refinement.best_iteration,
+        seed=seed,
+        date=datetime.date.today().isoformat(),
+        versions={"ulr": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in packages},
     )
     return Report(data)
 
 
-class _CollectedRows(LabelledRows):
-    """The rows of a table with predictions, which a collector sees as they are read."""
+def label_entries(
+    fitted: Fitted, drawn: Drawn, layout: Layout, vectors: Vectors
+) -> tuple[LabelEntry, ...]:
+    """One entry per label, the none label included; `vectors` are those of the drawn documents."""
+    described = describe(drawn.texts, drawn.predictions, fitted.names)
+    n_labels, centroids = fitted.n_labels, fitted.centroids
+    if centroids is None:  # of a saved classifier, the means of the documents stand in for them
+        units, labels = unit_rows(vectors), drawn.predictions.labels
+        centroids = np.stack([units[labels == i].sum(axis=0) for i in range(n_labels)])
+    anchors = layout.places(np.eye(n_labels) if fitted.anchors is None else fitted.anchors)
+    places = layout.places(centroids)
+    phrases = [*(label.phrases for label in fitted.settings.label_set), ()]
+    return tuple(
+        LabelEntry(
+            name=name,
+            phrases=tuple(phrases[i]),
+            words=described[name].words,
+            representative=described[name].representative,
+            borderline=tuple(row for row, _ in described[name].borderline),
+            anchor=_point(anchors, i),
+            centroid=_point(places, i),
+        )
+        for i, name in enumerate(fitted.names[:-1].tolist())
+    )
 
-    def __init__(self, rows: LabelledRows, collector: Collector, truth: TrueLabels | None) -> None:
-        self._labelled_rows, self._collector, self._truth = rows, collector, truth
-        self.n_rows = rows.n_rows
 
-    def of(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[str], Predictions]]:
-        """The next batches of the table, their documents and predictions."""
-        for batch, texts, predictions in self._labelled_rows.of(batches):
-            self._collector.add(texts, predictions)
-            if self._truth is not None:
-                self._truth.add(batch)
-            yield batch, texts, predictions
+def _point(places: Float, label: int) -> Point | None:
+    if label >= len(places):  # the none label
+        return None
+    x, y = places[label].round(4).tolist()
+    return x, y
 
-    def finish(self) -> None:
-        """Refuse a table that has more or fewer rows than when it was first read."""
-        self._labelled_rows.finish()
+
+def document_columns(drawn: Drawn, layout: Layout) -> DocumentColumns:
+    """The drawn documents as a page lists them."""
+    predictions = drawn.predictions
+    others, rows = predictions.probabilities.copy(), np.arange(len(drawn.rows))
+    others[rows, predictions.labels] = -1.0
+    second = others.argmax(axis=1)
+    x, y = layout.positions.round(4).T.tolist()
+    return DocumentColumns(
+        row=(drawn.rows + 1).tolist(),
+        text=[excerpt(text, _EXCERPT) for text in drawn.texts],
+        label=predictions.labels.tolist(),
+        unrefined=predictions.unrefined.tolist(),
+        second=second.tolist(),
+        confidence=predictions.confidence.tolist(),
+        second_confidence=others[rows, second].round(4).tolist(),
+        x=x,
+        y=y,
+        truth=drawn.truth.tolist(),
+    )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from ulr.refinement.distances import unit_rows
-from ulr.refinement.products import Float, Single, scores_by_label, weighted_sums
+from ulr.threads import single_threaded_blas
+from ulr.vectors import unit_rows
 
 _NEIGHBOURS = 15
 _STEPS = 150
@@ -22,6 +22,8 @@ _PLACED_BY = 15  # documents
 _WIDTH = 3.0  # standard deviation of the start, in units of the kernel
 _LONGEST_STEP = 4.0
 
+Float = NDArray[np.float64]
+Single = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 
@@ -49,19 +51,19 @@ class Layout:
     """
 
     def __init__(self, vectors: NDArray[np.floating], random_state: int = 0) -> None:
-        rows = unit_rows(np.asarray(vectors, dtype=np.float64))
-        rng = np.random.default_rng(random_state)
-        self._centre = rows.mean(axis=0)
-        self._projection = None
+        rows, rng = unit_rows(vectors), np.random.default_rng(random_state)
+        self._centre, self._projection = rows.mean(axis=0), None
         if rows.shape[1] > _MOST_DIMS:
-            self._projection = rng.standard_normal((_MOST_DIMS, rows.shape[1])).astype(np.float32)
-        self._rows = self._transformed(rows)
-        self.positions = _scaled(_embed(self._rows, rng))
+            self._projection = rng.standard_normal((rows.shape[1], _MOST_DIMS)).astype(np.float32)
+        with single_threaded_blas():
+            self._rows = self._transformed(rows)
+            self.positions = _scaled(_embed(self._rows, rng))
 
     def places(self, vectors: NDArray[np.floating]) -> Float:
         """(n, 2) positions of other vectors: the most central of the documents nearest to each."""
-        rows = self._transformed(unit_rows(np.asarray(vectors, dtype=np.float64)))
-        nearest, _ = _nearest(rows, self._rows, min(_PLACED_BY, len(self._rows)))
+        with single_threaded_blas():
+            rows = self._transformed(unit_rows(vectors))
+            nearest, _ = _nearest(rows, self._rows, min(_PLACED_BY, len(self._rows)))
         around = self.positions[nearest]
         distances = np.linalg.norm(around[:, :, None] - around[:, None], axis=3).sum(axis=2)
         return np.take_along_axis(around, distances.argmin(axis=1)[:, None, None], axis=1)[:, 0]
@@ -70,8 +72,8 @@ class Layout:
         """Unit vectors after centring, of fewer dimensions where there are very many."""
         centred = (rows - self._centre).astype(np.float32)
         if self._projection is not None:
-            centred = scores_by_label(self._projection, centred).T
-        return np.ascontiguousarray(unit_rows(centred), dtype=np.float32)
+            centred = centred @ self._projection
+        return unit_rows(centred).astype(np.float32)
 
 
 def _embed(rows: Single, rng: np.random.Generator) -> Float:
@@ -82,7 +84,7 @@ def _embed(rows: Single, rng: np.random.Generator) -> Float:
     # Documents are repelled by others at a distance in the list, which must not be sorted.
     order = rng.permutation(n)
     rows = rows[order]
-    start = _principal_components(rows, rng)
+    start = _principal_components(rows)
     start = start / np.maximum(start.std(axis=0), 1e-12) * _WIDTH
     start += rng.normal(scale=1e-3, size=start.shape)  # tells equal documents apart
     positions = np.empty((n, 2))
@@ -96,7 +98,7 @@ def _nearest(queries: Single, rows: Single, count: int) -> tuple[Indices, Single
     similarities = np.empty((len(queries), count), dtype=np.float32)
     for first in range(0, len(queries), _BLOCK_ROWS):
         block = slice(first, first + _BLOCK_ROWS)
-        products = scores_by_label(queries[block], rows)
+        products = queries[block] @ rows.T
         found = np.argpartition(products, -count, axis=1)[:, -count:]
         values = np.take_along_axis(products, found, axis=1)
         order = np.argsort(-values, axis=1, kind="stable")
@@ -130,31 +132,25 @@ def _membership(distances: Single) -> Float:
         scale = (low + high) / 2
         too_wide = np.exp(-beyond / scale).sum(axis=1, keepdims=True) > target
         low, high = np.where(too_wide, low, scale), np.where(too_wide, scale, high)
-    return np.exp(-beyond / scale)
+    weights: Float = np.exp(-beyond / scale)
+    return weights
 
 
-def _principal_components(rows: Single, rng: np.random.Generator) -> Float:
-    """(n, 2) the first two principal components, by subspace iteration."""
-    centred = np.ascontiguousarray(rows - rows.mean(axis=0))
-    basis = rng.standard_normal((centred.shape[1], 8))
-    for _ in range(12):
-        basis, _ = np.linalg.qr(basis)
-        projected = scores_by_label(np.ascontiguousarray(basis.T, dtype=np.float32), centred)
-        basis = weighted_sums(projected, centred).T
-    left, values, _ = np.linalg.svd(projected.T.astype(np.float64), full_matrices=False)
+def _principal_components(rows: Single) -> Float:
+    """(n, 2) the first two principal components; zeros where there is only one dimension."""
+    centred = rows - rows.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
     components = np.zeros((len(rows), 2))
-    used = min(2, left.shape[1])
-    components[:, :used] = left[:, :used] * values[:used]
+    components[:, : axes.shape[1]] = centred @ axes[:, :-3:-1]
     return components
 
 
 def _optimize(graph: csr_matrix, start: Float, rng: np.random.Generator) -> Float:
     """Positions after steps along attraction by neighbours and repulsion by other documents."""
     n = len(start)
-    upper = graph.tocoo()
-    half = upper.row < upper.col
-    tails, heads = upper.row[half], upper.col[half]
-    weights = upper.data[half]
+    edges = graph.tocoo()
+    half = edges.row < edges.col
+    tails, heads, weights = edges.row[half], edges.col[half], edges.data[half]
     degrees = np.asarray(graph.sum(axis=1)).ravel()
     x, y = start.T.copy()
     for step in range(_STEPS):
@@ -183,4 +179,5 @@ def _scaled(positions: Float) -> Float:
         return positions
     low, high = positions.min(axis=0), positions.max(axis=0)
     extent = float((high - low).max()) or 1.0
-    return (positions - (low + high) / 2) / extent + 0.5
+    scaled: Float = (positions - (low + high) / 2) / extent + 0.5
+    return scaled

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ulr.errors import InputError
-from ulr.files import atomic_file, refuse_existing
-from ulr.report.data import Pairs, ReportData
+from ulr.files import atomic_file, check_destination
+from ulr.jobs import Pairs, Result, sorted_pairs
+from ulr.report.data import ReportData
 
 # In the order of their imports.
 _MODULES = tuple("dom colors store view paint map flow charts table controls report".split())
@@ -27,13 +28,7 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 @dataclass(frozen=True)
 class Report:
-    """A report, shown by notebooks and written to a file.
-
-    Attributes
-    ----------
-    data
-        What it shows.
-    """
+    """A report with its `data`, shown by notebooks and written to a file."""
 
     data: ReportData
 
@@ -56,21 +51,14 @@ class Report:
         )
 
 
-def refuse_report(path: str | Path, force: bool, how: str = "--force") -> None:
-    """Refuse a file that could not be written, before the long part of a job.
+def check_report_path(path: str | Path, force: bool, how: str = "--force") -> None:
+    """Raise if a report could not be written; called before the long part of a job.
 
-    Parameters
-    ----------
-    path
-        Where the report will be.
-    force
-        Whether an existing file may be replaced.
-    how
-        What replaces an existing file, for the message.
+    `how` is what replaces an existing file, for the message.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"a report is an HTML file; {str(path)!r} must end in .html.")
-    refuse_existing(Path(path), force, InputError, how)
+    check_destination(Path(path), force, InputError, how)
 
 
 def render(data: ReportData) -> str:
@@ -82,33 +70,50 @@ def render(data: ReportData) -> str:
     )
     environment.filters |= {"number": "{:,}".format, "percent": _percent}
     script, style = bundled_script(), (_STATIC / "report.css").read_text("utf-8")
+    payload = data.as_dict()
+    if payload["result"]["comparison"] is not None:
+        for figures in ("before", "after"):  # the scripts need no confusion, which may be large
+            del payload["result"]["comparison"][figures]
     return environment.get_template("report.html").render(
         data=data,
-        confusions=_confusions(data),
+        notes=_notes(data.result),
+        confusions=_confusions(data.result),
         policy=content_security_policy(script, style),
         script=_raw(script),
         style=_raw(style),
-        payload=_raw(as_json(data.as_dict())),
+        payload=_raw(as_json(payload)),
     )
 
 
-def _confusions(data: ReportData) -> list[tuple[str, list[list[int]] | None, Pairs]]:
-    """Title, matrix and most confused pairs, before and after; no matrix of very many labels."""
-    if data.comparison is None:
+def _notes(result: Result) -> list[str]:
+    """Sentences about what took part beside documents and labels."""
+    counts = {
+        "labelled examples took part.": result.examples,
+        "further texts took part in the refinement.": result.extra_texts,
+        "further labels took part in the refinement.": result.extra_labels,
+        "documents were truncated by the encoder.": result.truncated_documents,
+    }
+    return [f"{count:,} {what}" for what, count in counts.items() if count]
+
+
+def _confusions(result: Result) -> list[tuple[str, list[list[int]] | None, Pairs]]:
+    """Title, matrix and most confused pairs, after and before; no matrix of very many labels."""
+    if result.comparison is None:
         return []
-    n_labels = len(data.labels)
     found = []
-    for title, pairs in (
-        ("Refined", data.comparison.confusion),
-        ("By name", data.comparison.confusion_before),
+    for title, figures in (
+        ("Refined", result.comparison.after),
+        ("By name", result.comparison.before),
     ):
-        matrix = None
-        if n_labels <= _MOST_CONFUSION_LABELS:
-            matrix = [[0] * n_labels for _ in range(n_labels)]
-            for true, predicted, count in pairs:
-                matrix[true][predicted] = count
-        errors = [pair for pair in pairs if pair[0] != pair[1]]
-        found.append((title, matrix, tuple(errors[:_MOST_CONFUSED])))
+        matrix = figures.confusion.tolist()
+        errors = {
+            (true, predicted): count
+            for true, row in enumerate(matrix)
+            for predicted, count in enumerate(row)
+            if count and true != predicted
+        }
+        few = len(matrix) <= _MOST_CONFUSION_LABELS
+        found.append((title, matrix if few else None, sorted_pairs(errors)[:_MOST_CONFUSED]))
     return found
 
 

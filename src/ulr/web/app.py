@@ -15,25 +15,18 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from ulr import __version__
-from ulr.cores import available_cores
 from ulr.encoders import Encoder, load_encoder
 from ulr.errors import EncoderError, InputError
-from ulr.web.api import Server, router
-from ulr.web.jobs import Jobs
-from ulr.web.security import Guard
+from ulr.threads import available_cores
+from ulr.web.api import Server, router, session_router
+from ulr.web.security import Guard, problem
 from ulr.web.sessions import Conflict, Sessions
-from ulr.web.settings import Settings
+from ulr.web.settings import ServerSettings
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """The application of `ulr serve`.
-
-    Parameters
-    ----------
-    settings
-        Settings and limits; the defaults if not given.
-    """
-    settings = settings or Settings()
+def create_app(settings: ServerSettings | None = None) -> FastAPI:
+    """The ASGI application of `ulr serve`, with the default settings if none are given."""
+    settings = settings or ServerSettings()
     encoder = load_encoder(settings.encoder)
     if not isinstance(encoder, Encoder):
         raise EncoderError(
@@ -43,13 +36,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        sessions, jobs = Sessions(settings), Jobs(settings.workers)
-        predicting = CapacityLimiter(available_cores())
-        app.state.server = Server(settings, encoder, sessions, jobs, predicting)
+        sessions, predicting = Sessions(settings), CapacityLimiter(available_cores())
+        app.state.server = Server(settings, encoder, sessions, predicting)
         try:
             yield
         finally:
-            jobs.close()
             sessions.close()
 
     app = FastAPI(
@@ -61,6 +52,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.include_router(router)
+    app.include_router(session_router)
     page = files("ulr.web") / "static" / "page.html"
 
     @app.get("/", include_in_schema=False)
@@ -84,17 +76,15 @@ async def _invalid(request: Request, error: Any) -> JSONResponse:
     # Names of types, such as "list[str]", are no part of the request.
     parts = [str(part) for part in first["loc"] if part != "body"]
     place = ".".join(part for part in parts if part.isidentifier() or part.isdigit())
-    return JSONResponse({"error": f"{place or 'the request'}: {first['msg']}."}, 422)
+    return problem(422, f"{place or 'the request'}: {first['msg']}.")
 
 
 async def _input_error(request: Request, error: Any) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 409 if isinstance(error, Conflict) else 400)
+    return problem(409 if isinstance(error, Conflict) else 400, str(error))
 
 
 async def _server_error(request: Request, error: Any) -> JSONResponse:
-    return JSONResponse(
-        {"error": "something went wrong on the server; its log has the details."}, 500
-    )
+    return problem(500, "something went wrong on the server; its log has the details.")
 
 
 _HANDLERS: dict[type[Exception], Any] = {

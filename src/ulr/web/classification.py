@@ -1,83 +1,59 @@
-"""Classifies the documents of a session; texts, vectors and the map are kept for the next time."""
+"""Classifies the documents of a session; texts, vectors, counts of words and the map are kept."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 
-import numpy as np
-
-from ulr.encoders import Encoder, encode_batches, in_batches
-from ulr.fitting import TextClassifier
-from ulr.report.layout import Layout
-from ulr.report.sample import Sampler
+from ulr.classifier import Settings, empty_texts, encode, fit, resolve
+from ulr.encoders import Encoder
+from ulr.jobs import Tally
+from ulr.report import Layout, Sampler
 from ulr.web.jobs import Job
-from ulr.web.sessions import Choices, Corpus, Result, Session
+from ulr.web.sessions import Choices, Corpus, Run, Session
 from ulr.web.view import as_json
-
-_SEED = 0
 
 
 def classify(
     session: Session, choices: Choices, columns: tuple[str, ...], encoder: Encoder, job: Job
 ) -> None:
-    """Classify the documents of a session, and make the result its latest one.
-
-    Parameters
-    ----------
-    session
-        The session.
-    choices
-        Labels and corrections to use.
-    columns
-        The columns that make up a document.
-    encoder
-        Encodes texts and labels.
-    job
-        Hears the progress, and can end the classification.
-    """
-    started = time.perf_counter()
+    """Classify the documents of a session, and make the result its latest one."""
+    started, before = time.perf_counter(), session.run
+    settings = resolve(Settings(choices.phrases(), encoder=encoder))
     corpus = session.corpus
     if corpus is None or corpus.columns != columns:
-        corpus = _read(session, columns, encoder, job)
-    session.corpus = corpus
-    job.stage("Refining", None, "passes")
-    classifier = TextClassifier(choices.label_set(), encoder=encoder, random_state=_SEED)
-    classifier._fit(
-        corpus.texts,
-        choices.known(len(corpus.texts)),
-        embeddings=corpus.vectors,
-        on_pass=job.passed,
-    )
-    predictions = classifier._fitted
-    if corpus.layout is None:
-        job.stage("Drawing the map", None)
-        sampler = Sampler(len(choices.labels), _SEED)
-        sampler.add(corpus.texts, predictions)
-        shown = np.sort(sampler.finish().rows)
-        corpus = replace(corpus, shown=shown, layout=Layout(corpus.vectors[shown], _SEED))
-    job.check()
-    before = session.result
-    result = Result(
-        number=1 if before is None else before.number + 1,
-        choices=choices,
-        corpus=corpus,
-        classifier=classifier,
-        predictions=predictions,
+        session.corpus = corpus = _read(session, columns, settings, job)
+    documents, texts = corpus.documents, corpus.documents.texts
+    fitted = fit(documents, settings, job, y=choices.known(len(texts)))
+    assert fitted.predictions is not None
+    if before is not None and before.corpus is corpus:
+        shown, layout = before.shown, before.layout
+    else:
+        job.stage("Drawing the map")
+        sampler = Sampler(settings.random_state)
+        sampler.add(texts, fitted.predictions)
+        shown = sampler.drawn.rows
+        layout = Layout(documents.vectors[shown], settings.random_state)
+    tally = Tally(fitted)
+    tally.add(texts, fitted.predictions)
+    result = tally.result(
+        int(empty_texts(texts).sum()),
+        examples=len(choices.corrections),
         seconds=time.perf_counter() - started,
     )
-    result = replace(result, view=as_json(result, before, session.name))
-    with session.lock:
-        session.corpus, session.result = corpus, result
+    number = 1 if before is None else before.number + 1
+    run = Run(number, choices, corpus, fitted, result, shown, layout)
+    job.check()
+    session.run = replace(run, view=as_json(run, before))
 
 
-def _read(session: Session, columns: tuple[str, ...], encoder: Encoder, job: Job) -> Corpus:
-    """Read and encode the documents."""
+def _read(session: Session, columns: tuple[str, ...], settings: Settings, job: Job) -> Corpus:
+    """Read and encode the documents, and count their words."""
     job.stage("Reading", session.n_rows)
     texts: list[str] = []
     for batch in session.table.batches():
-        texts += session.table.texts(batch, columns)
+        texts += batch.texts(columns)
         job.advance(len(batch))
     job.stage("Encoding", len(texts))
-    vectors = encode_batches(encoder, in_batches(texts), job.advance)
-    return Corpus(columns, texts, vectors)
+    assert isinstance(settings.encoder, Encoder)
+    return Corpus(columns, encode(texts, settings.encoder, job, with_words=settings.uses_words))

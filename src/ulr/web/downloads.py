@@ -5,89 +5,58 @@ from __future__ import annotations
 import csv
 import io
 import re
+import secrets
 import tempfile
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import yaml
 
+from ulr.classifier import save
 from ulr.errors import TableError
-from ulr.jobs import Output, Silent
-from ulr.jobs.classify import write_labels
-from ulr.jobs.documents import LabelledRows
-from ulr.report import Report
-from ulr.report.collect import Collector
-from ulr.web.sessions import Result, Session
+from ulr.jobs import Documents, Output, Sample, Tally, added_columns, label_rows, write_rows
+from ulr.progress import NO_PROGRESS
+from ulr.report import report_predictions
+from ulr.web.sessions import Run, Session
 
 What = Literal["table", "labels", "examples", "model", "report"]
 Format = Literal["csv", "tsv", "jsonl", "json", "xlsx", "parquet"]
 
 
-def write_download(
-    session: Session, result: Result, what: What, format_: Format
-) -> tuple[Path, str]:
-    """Write a file into the folder of a session.
-
-    Parameters
-    ----------
-    session, result
-        The session, and its result to write.
-    what
-        Which file.
-    format_
-        Format of a table.
-
-    Returns
-    -------
-    Path of the file, and the name to offer for it.
-    """
-    with tempfile.NamedTemporaryFile(dir=session.folder, delete=False) as file:
-        path = Path(file.name)
+def write_download(session: Session, run: Run, what: What, format_: Format) -> tuple[Path, str]:
+    """Write a file into the folder of a session; its path, and the name to offer for it."""
+    ending, write = _FILES[what]
+    ending = ending.format(format=format_)
+    path = session.folder / f"{secrets.token_hex(8)}-{ending}"
+    try:
+        write(session, run, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     stem = re.sub(r"[^\w-]+", "-", session.name.split(".")[0]).strip("-") or "documents"
-    endings = {
-        "table": f"labelled.{format_}",
-        "labels": "labels.yaml",
-        "examples": "examples.csv",
-        "model": "model.zip",
-        "report": "report.html",
-    }
-    if what == "table":
-        path.unlink()
-        path = path.with_suffix(f".{format_}")
-        _write_table(session, result, path)
-    else:
-        _WRITERS[what](session, result, path)
-    return path, f"{stem}-{endings[what]}"
+    return path, f"{stem}-{ending}"
 
 
-def _write_table(session: Session, result: Result, path: Path) -> None:
-    model = result.classifier.model_
+def _write_table(session: Session, run: Run, path: Path) -> None:
     taken = set(session.table.columns)
-    prefix = next(
-        p for i in range(2, 1_000) if not _clashes(p := f"ulr{'' if i == 2 else i}_", taken)
-    )
-    rows = LabelledRows(
-        session.table,
-        result.corpus.columns,
-        model,
-        session.n_rows,
-        session.corrected(result),
-    )
-    write_labels(session.table, rows, model, Output(str(path), prefix), Silent(), refined=True)
+    prefixes = ("ulr_", *(f"ulr{i}_" for i in range(2, 1_000)))
+    prefix = next(each for each in prefixes if taken.isdisjoint(added_columns(each)))
+    documents, texts = Documents(session.table, run.corpus.columns), run.corpus.documents.texts
+    fitted = replace(run.fitted, predictions=session.corrected(run))
+    output = Output(str(path), prefix)
+    rows = label_rows(documents, fitted, Sample(len(texts), 0, texts, None))
+    write_rows(documents, rows, Tally(fitted), fitted, output, NO_PROGRESS, len(texts))
 
 
-def _clashes(prefix: str, taken: set[str]) -> bool:
-    return any(prefix + name in taken for name in ("label", "confidence", "unrefined"))
+def _write_labels(session: Session, run: Run, path: Path) -> None:
+    labels = yaml.safe_dump(run.choices.phrases(), allow_unicode=True, sort_keys=False)
+    path.write_text(labels, encoding="utf-8")
 
 
-def _write_labels(session: Session, result: Result, path: Path) -> None:
-    labels = {label.name: list(label.phrases) for label in result.choices.labels}
-    path.write_text(yaml.safe_dump(labels, allow_unicode=True, sort_keys=False), encoding="utf-8")
-
-
-def _write_examples(session: Session, result: Result, path: Path) -> None:
+def _write_examples(session: Session, run: Run, path: Path) -> None:
     choices = session.choices
     if not choices.corrections:
         raise TableError("no document has been corrected yet.")
@@ -95,38 +64,37 @@ def _write_examples(session: Session, result: Result, path: Path) -> None:
     writer = csv.writer(lines)
     writer.writerow(["text", "label"])
     for row, label in sorted(choices.corrections.items()):
-        writer.writerow([result.corpus.texts[row], names[label]])
+        writer.writerow([run.corpus.documents.texts[row], names[label]])
     path.write_bytes(lines.getvalue().encode("utf-8", "replace"))
 
 
-def _write_model(session: Session, result: Result, path: Path) -> None:
+def _write_model(session: Session, run: Run, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=session.folder) as folder:
         saved = Path(folder) / "model"
-        result.classifier.save(saved)
+        save(run.fitted, saved)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(saved.iterdir()):
                 archive.write(file, f"model/{file.name}")
 
 
-def _write_report(session: Session, result: Result, path: Path) -> None:
-    classifier, corpus = result.classifier, result.corpus
-    collector = Collector(classifier.model_, classifier.random_state)
-    collector.add(corpus.texts, session.corrected(result))
-    n_examples = len(result.choices.corrections)
-    data = collector.finish(
-        classifier,
+def _write_report(session: Session, run: Run, path: Path) -> None:
+    report = report_predictions(
+        run.fitted,
+        run.corpus.documents.texts,
+        session.corrected(run),
+        run.corpus.documents.vectors,
         title=session.name,
         source=session.name,
-        seconds=result.seconds,
-        notes=[f"{n_examples:,} labelled examples took part."] if n_examples else [],
-        vectors=corpus.vectors,
+        examples=run.result.examples,
+        seconds=run.result.seconds,
     )
-    Report(data).write(path)
+    report.write(path)
 
 
-_WRITERS: dict[str, Callable[[Session, Result, Path], None]] = {
-    "labels": _write_labels,
-    "examples": _write_examples,
-    "model": _write_model,
-    "report": _write_report,
+_FILES: dict[What, tuple[str, Callable[[Session, Run, Path], None]]] = {
+    "table": ("labelled.{format}", _write_table),
+    "labels": ("labels.yaml", _write_labels),
+    "examples": ("examples.csv", _write_examples),
+    "model": ("model.zip", _write_model),
+    "report": ("report.html", _write_report),
 }

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ulr.web.settings import MEGABYTE, Settings
+from ulr.web.settings import MEGABYTE, ServerSettings
 
 UPLOAD_PATH = "/api/sessions"
 COOKIE = "ulr_token"
@@ -35,17 +35,9 @@ _HEADERS = {
 
 
 class Guard:
-    """ASGI middleware that refuses requests and adds headers to every response.
+    """ASGI middleware that refuses requests and adds headers to every response."""
 
-    Parameters
-    ----------
-    app
-        The application behind it.
-    settings
-        Address, names and token of the server.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app, self._settings = app, settings
         own = (settings.host, "localhost", "127.0.0.1", "::1", gethostname())
         self._hosts = {name.lower() for name in (*own, *settings.allowed_hosts)}
@@ -57,11 +49,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        caching = "no-store" if scope["path"].startswith("/api") else "no-cache"
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
-                headers.setdefault("Cache-Control", "no-store" if _is_api(scope) else "no-cache")
+                headers.setdefault("Cache-Control", caching)
             await send(message)
 
         answer = self._refusal(scope)
@@ -75,11 +69,11 @@ class Guard:
         """The answer to a request that does not get further; None for one that does."""
         headers = Headers(scope=scope)
         if not self._is_own_host(headers.get("host", "")):
-            return _problem(
+            return problem(
                 400, "this server is addressed by another name; add it with --allow-host."
             )
         if not _is_same_origin(scope, headers):
-            return _problem(403, "requests from other sites are refused.")
+            return problem(403, "requests from other sites are refused.")
         if self._settings.token is None:
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
@@ -89,23 +83,19 @@ class Guard:
             return answer
         if self._is_token(_sent_token(headers)):
             return None
-        if _is_api(scope):
-            return _problem(401, "this server needs a token: send 'Authorization: Bearer TOKEN'.")
+        if scope["path"].startswith("/api"):
+            return problem(401, "this server needs a token: send 'Authorization: Bearer TOKEN'.")
         return PlainTextResponse("Open the address with the token that ulr serve printed.", 401)
 
     def _is_own_host(self, header: str) -> bool:
         try:
             name = urlsplit(f"//{header}").hostname or ""
+            return name in self._hosts or (self._any_address and bool(ip_address(name)))
         except ValueError:
             return False
-        return name in self._hosts or (self._any_address and _is_address(name))
 
     def _is_token(self, given: str) -> bool:
         return compare_digest(given.encode(), (self._settings.token or "").encode())
-
-
-def _is_api(scope: Scope) -> bool:
-    return str(scope["path"]).startswith("/api")
 
 
 def _is_same_origin(scope: Scope, headers: Headers) -> bool:
@@ -117,7 +107,7 @@ def _is_same_origin(scope: Scope, headers: Headers) -> bool:
     if site not in ("same-origin", "none") and (scope["method"], scope["path"]) != ("GET", "/"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == headers["host"].lower()
+    return origin is None or origin.partition("://")[2].lower() == headers["host"].lower()
 
 
 def _sent_token(headers: Headers) -> str:
@@ -126,14 +116,6 @@ def _sent_token(headers: Headers) -> str:
         return given.strip()
     cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     return "" if cookie is None else cookie.value
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
@@ -151,5 +133,6 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return receive_limited
 
 
-def _problem(status: int, sentence: str) -> JSONResponse:
+def problem(status: int, sentence: str) -> JSONResponse:
+    """The answer to a request that cannot be answered."""
     return JSONResponse({"error": sentence}, status)

@@ -5,26 +5,25 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ulr.classifier import EncodedTexts, Fitted, Predictions
 from ulr.errors import InputError, LabelError, TableError
-from ulr.fitting import TextClassifier
-from ulr.labels import Label, LabelSet, as_label_set
-from ulr.model import Predictions
-from ulr.report.layout import Layout
-from ulr.tables import Table
-from ulr.tables.formats import TableFormat
-from ulr.tables.table import open_source
+from ulr.jobs import Result
+from ulr.labels import as_label_set
+from ulr.report import Layout
+from ulr.tables import Table, open_source
 from ulr.web.jobs import Job
-from ulr.web.settings import Settings
+from ulr.web.settings import ServerSettings
 
 _MOST_STEPS = 100
 _PREVIEW_ROWS, _PREVIEW_LETTERS = 3, 200
@@ -51,108 +50,64 @@ class Choices:
     labels: tuple[SessionLabel, ...] = ()
     corrections: dict[int, int] = field(default_factory=dict)
 
-    def label_set(self) -> LabelSet:
-        """The labels for a classifier."""
-        return LabelSet(tuple(Label(label.name, label.phrases) for label in self.labels))
+    def phrases(self) -> dict[str, list[str]]:
+        """Phrases by name."""
+        return {label.name: list(label.phrases) for label in self.labels}
 
     def names(self) -> dict[int, str]:
         """Names by id."""
         return {label.id: label.name for label in self.labels}
 
-    def known(self, n_rows: int) -> list[str | None] | None:
-        """The known label of each document; None without any."""
-        if not self.corrections:
-            return None
+    def known(self, n_rows: int) -> list[str | None]:
+        """The known label of each document."""
         names = self.names()
-        known: list[str | None] = [None] * n_rows
-        for row, label in self.corrections.items():
-            known[row] = names[label]
-        return known
+        return [names.get(self.corrections.get(row, -1)) for row in range(n_rows)]
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The documents of a session: texts and vectors, kept until other columns are chosen.
+    """The documents of a session, kept until other columns are chosen."""
 
-    Attributes
-    ----------
-    columns
-        The columns that make up a document.
-    texts, vectors
-        All documents, and their vectors, (n_documents, n_dims).
-    shown, layout
-        Positions of the documents on the map, and the map; None before the first result.
-    """
-
-    columns: tuple[str, ...]
-    texts: list[str]
-    vectors: NDArray[np.float32]
-    shown: NDArray[np.intp] | None = None
-    layout: Layout | None = None
+    columns: tuple[str, ...]  # that make up a document
+    documents: EncodedTexts
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
-    """A classification of the documents of a session.
+class Run:
+    """A classification of the documents of a session."""
 
-    Attributes
-    ----------
-    number
-        1 for the first result of a session, and so on.
-    choices, corpus, classifier, predictions
-        What was classified, by what, and how.
-    seconds
-        Wall time.
-    view
-        What the page shows, as JSON.
-    """
-
-    number: int
+    number: int  # 1 for the first one of a session, and so on
     choices: Choices
     corpus: Corpus
-    classifier: TextClassifier
-    predictions: Predictions
-    seconds: float
-    view: bytes = b""
+    fitted: Fitted
+    result: Result
+    shown: NDArray[np.intp]  # positions of the documents on the map, the same for a corpus
+    layout: Layout  # the map
+    view: bytes = b""  # what the page shows, as JSON
+
+    @property
+    def predictions(self) -> Predictions:
+        """Predictions of all documents."""
+        assert self.fitted.predictions is not None
+        return self.fitted.predictions
 
 
 class Session:
-    """What one person has uploaded and chosen.
+    """What one person has uploaded and chosen; the `lock` is held while any of it changes."""
 
-    Attributes
-    ----------
-    id
-        A random name.
-    name
-        Name of the uploaded file.
-    folder
-        A private folder.
-    table, n_rows
-        The uploaded table, and its number of rows.
-    preview
-        The first rows.
-    choices
-        Labels and corrections.
-    corpus, result, job
-        Documents, latest result and latest job; None before there is one.
-    lock
-        Held while any of them changes.
-    """
-
-    def __init__(self, name: str, folder: Path, settings: Settings) -> None:
+    def __init__(self, name: str, folder: Path, settings: ServerSettings) -> None:
         self.id = folder.name
         self.name, self.folder, self._settings = name, folder, settings
-        source = open_source(name, folder / "data", TableFormat())
-        self.table = Table((source,), source.columns)
+        self.table = Table([open_source(name, path=folder / "data")])
         self.n_rows, self.preview = self._read()
         self.choices = Choices()
         self.suggested_columns = self._text_columns()
         self.suggested_labels: tuple[str, ...] = ()
         self.corpus: Corpus | None = None
-        self.result: Result | None = None
+        self.run: Run | None = None  # the latest one that is done
         self.job: Job | None = None
         self.lock = RLock()
-        self._undo: list[Choices] = []
+        self.undo_steps: list[Choices] = []
         self._next_label = 0
 
     def _read(self) -> tuple[int, list[list[str]]]:
@@ -162,9 +117,9 @@ class Session:
         for batch in self.table.batches():
             values = [batch.column(name) for name in self.table.columns]
             if not preview:
-                rows = list(zip(*(column[:_PREVIEW_ROWS] for column in values), strict=True))
+                first = zip(*(column[:_PREVIEW_ROWS] for column in values), strict=True)
                 preview = [
-                    ["" if v is None else str(v)[:_PREVIEW_LETTERS] for v in r] for r in rows
+                    ["" if v is None else str(v)[:_PREVIEW_LETTERS] for v in row] for row in first
                 ]
             n_rows += len(batch)
             n_letters += sum(len(v) for column in values for v in column if isinstance(v, str))
@@ -186,24 +141,10 @@ class Session:
         lengths = [sum(map(len, column)) for column in zip(*self.preview, strict=True)]
         return (self.table.columns[int(np.argmax(lengths))],)
 
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is a change to undo."""
-        return bool(self._undo)
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether labels or corrections have changed since the latest result."""
-        return self.result is not None and self.result.choices != self.choices
-
     def set_labels(self, given: Sequence[tuple[int | None, str, Sequence[str]]]) -> None:
-        """Replace the labels.
+        """Replace the labels by id (None for a new label), name and phrases of each.
 
-        Parameters
-        ----------
-        given
-            Id (None for a new label), name and phrases of each. Corrections to labels that are no
-            longer there are dropped.
+        Corrections to labels that are no longer there are dropped.
         """
         for _, name, phrases in given:
             if len(phrases) > self._settings.max_phrases:
@@ -215,9 +156,7 @@ class Session:
             raise LabelError(
                 f"there are {len(given)} labels; this server allows {self._settings.max_labels}."
             )
-        twice = {
-            name for i, (_, name, _) in enumerate(given) if name in [n for _, n, _ in given[:i]]
-        }
+        twice = [name for name, n in Counter(name for _, name, _ in given).items() if n > 1]
         if twice:
             raise LabelError(f"label {min(twice)!r} is given twice.")
         checked = as_label_set({name: list(phrases) or [name] for _, name, phrases in given})
@@ -239,15 +178,7 @@ class Session:
             self._change(Choices(tuple(labels), corrections))
 
     def correct(self, rows: Sequence[int], name: str | None) -> None:
-        """Give documents a label, or take back the label that they were given.
-
-        Parameters
-        ----------
-        rows
-            Documents, from 0.
-        name
-            Name of the label; None to take back.
-        """
+        """Give documents (from 0) a label, or take back the one that they were given (None)."""
         with self.lock:
             if not self.choices.labels:
                 raise Conflict("this session has no labels yet; classify first.")
@@ -269,78 +200,75 @@ class Session:
     def undo(self) -> None:
         """Take back the latest change of labels or corrections."""
         with self.lock:
-            if not self._undo:
+            if not self.undo_steps:
                 raise Conflict("there is nothing to undo.")
-            self.choices = self._undo.pop()
+            self.choices = self.undo_steps.pop()
 
     def _change(self, choices: Choices) -> None:
         if choices == self.choices:
             return
         if self.choices.labels:
-            self._undo = [*self._undo[1 - _MOST_STEPS :], self.choices]
+            self.undo_steps = [*self.undo_steps[1 - _MOST_STEPS :], self.choices]
         self.choices = choices
 
-    def corrected(self, result: Result) -> Predictions:
-        """Predictions of a result, with the labels that documents were given since."""
-        places = {label.id: i for i, label in enumerate(result.choices.labels)}
+    def corrected(self, run: Run) -> Predictions:
+        """Predictions of a run, with the labels that documents were given since."""
+        places = {label.id: i for i, label in enumerate(run.choices.labels)}
         given = {row: places[i] for row, i in self.choices.corrections.items() if i in places}
         if not given:
-            return result.predictions
-        labels = result.predictions.labels.copy()
+            return run.predictions
+        labels = run.predictions.labels.copy()
         labels[list(given)] = list(given.values())
-        return replace(result.predictions, labels=labels, empty=labels < 0)
+        return replace(run.predictions, labels=labels, empty=labels < 0)
 
 
 class Sessions:
-    """All sessions of a server, in a private temporary folder; the least recently used are dropped.
+    """All sessions of a server, in a private temporary folder, and the threads of their jobs."""
 
-    Attributes
-    ----------
-    folder
-        The private folder, which is deleted by `close`.
-    """
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self.folder = Path(tempfile.mkdtemp(prefix="ulr-serve-"))  # readable by its owner only
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._lock = RLock()
+        self._threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="ulr-job")
 
-    def __len__(self) -> int:
-        return len(self._sessions)
-
-    def new_folder(self) -> Path:
-        """A folder for an upload."""
+    @contextmanager
+    def new_folder(self) -> Iterator[Path]:
+        """A folder for an upload, which is deleted on errors."""
         folder = self.folder / secrets.token_urlsafe(16)
         folder.mkdir(mode=0o700)
-        return folder
-
-    def create(self, name: str, folder: Path) -> Session:
-        """A session for a file ``data`` in a folder of `new_folder`, which is deleted on errors."""
         try:
-            session = Session(
-                Path(name.replace("\\", "/")).name[:100] or "upload", folder, self._settings
-            )
+            yield folder
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+    def create(self, name: str, folder: Path) -> Session:
+        """A session for a file ``data`` in a folder; the least recently used one may be dropped."""
+        name = Path(name.replace("\\", "/")).name[:100] or "upload"
+        session = Session(name, folder, self._settings)
         with self._lock:
             self._sessions[session.id] = session
+            n_rows = sum(each.n_rows for each in self._sessions.values())
             while len(self._sessions) > self._settings.max_sessions or (
-                len(self._sessions) > 1
-                and sum(each.n_rows for each in self._sessions.values())
-                > self._settings.max_total_rows
+                len(self._sessions) > 1 and n_rows > self._settings.max_total_rows
             ):
-                self.drop(next(iter(self._sessions)))
+                oldest = next(iter(self._sessions.values()))
+                n_rows -= oldest.n_rows
+                self.drop(oldest.id)
         return session
+
+    def start(self, job: Job, work: Callable[[Job], None]) -> None:
+        """Run a job when a thread is free."""
+        self._threads.submit(job.run, work)
 
     def get(self, id_: str) -> Session | None:
         """The session of an id, which is now the most recently used; None for no session."""
         with self._lock:
-            if id_ not in self._sessions:
-                return None
-            self._sessions.move_to_end(id_)
-            return self._sessions[id_]
+            session = self._sessions.get(id_)
+            if session is not None:
+                self._sessions.move_to_end(id_)
+            return session
 
     def drop(self, id_: str) -> None:
         """End a session: its job is cancelled and its data deleted."""
@@ -352,34 +280,9 @@ class Sessions:
             shutil.rmtree(session.folder, ignore_errors=True)
 
     def close(self) -> None:
-        """End all sessions."""
-        for id_ in list(self._sessions):
-            self.drop(id_)
+        """End all jobs, and delete all data."""
+        for session in list(self._sessions.values()):
+            if session.job is not None:
+                session.job.cancel()
+        self._threads.shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def as_info(session: Session) -> dict[str, Any]:
-    """The state of a session, by name."""
-    with session.lock:
-        choices, result = session.choices, session.result
-        names = choices.names()
-        return {
-            "id": session.id,
-            "name": session.name,
-            "rows": session.n_rows,
-            "columns": list(session.table.columns),
-            "preview": session.preview,
-            "text_columns": list(
-                session.corpus.columns if session.corpus else session.suggested_columns
-            ),
-            "labels": choices.labels,
-            "suggested_labels": list(session.suggested_labels),
-            "corrections": [
-                {"row": row + 1, "label": names[label]}
-                for row, label in choices.corrections.items()
-            ],
-            "result": None if result is None else result.number,
-            "outdated": session.is_outdated,
-            "can_undo": session.can_undo,
-            "job": None if session.job is None else session.job.progress,
-        }

@@ -5,54 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from ulr.classifier import Fitted
 from ulr.encoders import AnyEncoder
 from ulr.errors import InputError
-from ulr.model import Model
 
 MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings and limits of a server.
+class ServerSettings:
+    """Settings and limits of a server."""
 
-    Attributes
-    ----------
-    encoder
-        Name of the encoder of the page, or an encoder of texts.
-    model
-        The model that answers ``/api/predict``; None for none.
-    host
-        Address that the server listens on; one other than this computer's needs a token.
-    allowed_hosts
-        Further names by which browsers may address the server.
-    token
-        What every request must carry; None for none.
-    max_upload
-        Most bytes of an uploaded file; other requests may have 10 MB.
-    max_rows, max_labels, max_phrases
-        Most rows of a table, labels of a session, and phrases of a label.
-    max_sessions, max_total_rows
-        Most sessions, and rows of all of them; the least recently used are dropped.
-    max_texts
-        Most texts of one prediction.
-    workers
-        Classifications that run at the same time; others wait.
-    """
-
-    encoder: str | AnyEncoder = "static"
-    model: Model | None = None
-    host: str = "127.0.0.1"
-    allowed_hosts: tuple[str, ...] = ()
-    token: str | None = None
-    max_upload: int = 100 * MEGABYTE
-    max_rows: int = 200_000
-    max_labels: int = 200
-    max_phrases: int = 50
-    max_sessions: int = 100
-    max_total_rows: int = 1_000_000
-    max_texts: int = 1_000
-    workers: int = 2
+    encoder: str | AnyEncoder = "static"  # of the page; it must encode texts
+    model: Fitted | None = None  # answers ``/api/predict``
+    host: str = "127.0.0.1"  # another address than this computer's needs a token
+    allowed_hosts: tuple[str, ...] = ()  # further names by which browsers may address the server
+    token: str | None = None  # every request must carry it
+    max_upload: int = 100 * MEGABYTE  # bytes of a file; other requests may have 10 MB
+    max_rows: int = 200_000  # of a table
+    max_labels: int = 200  # of a session
+    max_phrases: int = 50  # of a label
+    max_sessions: int = 100  # the least recently used are dropped
+    max_total_rows: int = 1_000_000  # of all sessions; the least recently used are dropped
+    max_texts: int = 1_000  # of one prediction
+    workers: int = 2  # classifications that run at the same time; others wait
 
     def __post_init__(self) -> None:
         if not self.token and not is_loopback(self.host):

@@ -18,13 +18,14 @@ function axes(width, height, label, ticks) {
   return { image, x, y };
 }
 
-/** Documents by confidence; those that refinement moved are on top. */
+/** Documents by equal intervals of confidence; those that refinement moved are on top. */
 export function drawHistogram(container, bins) {
-  const most = Math.max(1, ...bins.map((bin) => bin.stayed + bin.moved));
+  const most = Math.max(1, ...bins.map(([stayed, moved]) => stayed + moved));
   const ticks = [0, 0.5, 1].map((share) => [share, count(Math.round(share * most))]);
   whenResized(container, (width) => {
     const { image, x, y } = axes(width, 220, "Documents by confidence", ticks);
-    for (const { low, high, stayed, moved } of bins) {
+    bins.forEach(([stayed, moved], i) => {
+      const [low, high] = [i / bins.length, (i + 1) / bins.length];
       const title = `${percent(low)} to ${percent(high)}: ${count(stayed)} kept their label, ${count(moved)} moved`;
       const across = { x: x(low) + 1, width: Math.max(1, x(high) - x(low) - 2) };
       const bar = (from, to, kind) => {
@@ -33,7 +34,7 @@ export function drawHistogram(container, bins) {
       };
       bar(0, stayed, "stayed");
       bar(stayed, stayed + moved, "moved");
-    }
+    });
     container.replaceChildren(image);
   });
 }

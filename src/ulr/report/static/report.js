@@ -1,7 +1,7 @@
 // The page of a report: one store, and every view of it.
 import { labelColor, whenColorsChange } from "./colors.js";
 import { connectFilters, connectMapButtons, createLegend, find } from "./controls.js";
-import { createStore } from "./store.js";
+import { createStore, withCounts } from "./store.js";
 import { createMap } from "./map.js";
 import { drawFlow } from "./flow.js";
 import { drawHistogram, drawReliability, shadeConfusion } from "./charts.js";
@@ -17,15 +17,16 @@ function colorTags() {
 
 function start() {
   const data = JSON.parse(find("data").textContent);
-  const store = createStore(data.documents, data.labels);
+  const { result } = data;
+  const store = createStore(data.documents, withCounts(data.labels, result));
   createLegend(find("legend"), store);
   connectFilters(find("filters"), find("status"), store);
   const map = createMap({ canvas: find("map"), tooltip: find("tooltip"), live: find("live") }, store);
   connectMapButtons(map);
   const table = createTable({ table: find("documents"), pager: find("pager") }, store);
-  drawFlow(find("flow"), data.labels, data.flows);
-  drawHistogram(find("histogram"), data.histogram);
-  if (data.comparison) drawReliability(find("reliability"), data.comparison.reliability);
+  drawFlow(find("flow"), store.labels, result.flows);
+  drawHistogram(find("histogram"), result.histogram);
+  if (result.comparison) drawReliability(find("reliability"), result.comparison.reliability);
   document.querySelectorAll("table.confusion").forEach(shadeConfusion);
   colorTags();
   whenColorsChange(colorTags);

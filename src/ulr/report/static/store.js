@@ -15,6 +15,14 @@ function inside(polygon, x, y) {
   return found;
 }
 
+/** The labels of a page with the counts of its result; a none label is last, and has none before. */
+export function withCounts(labels, result) {
+  const counted = result.labels.reduce((sum, { after }) => sum + after, 0);
+  const labelled = result.histogram.flat().reduce((sum, n) => sum + n, 0);
+  const none = { before: 0, after: labelled - counted };
+  return labels.map((label, i) => ({ ...label, ...(result.labels[i] ?? none) }));
+}
+
 /**
  * A store has `documents`, `labels`, the `filter`, the `shown` documents (positions, in the order
  * of the table) and the `active` one (or -1). Views subscribe and redraw on every change.

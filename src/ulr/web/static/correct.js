@@ -13,6 +13,7 @@ const TYPING = "input:not([type=checkbox]):not([type=range]), textarea, select";
 export function createPanel(result, actions) {
   const { store } = result;
   let [shown, full, timer, checked] = [-1, null, 0, new Set()];
+  let { number } = result.view;
 
   const say = (text) => {
     find("said").textContent = text;
@@ -110,6 +111,10 @@ export function createPanel(result, actions) {
         : `${all}. The documents to check next are those whose label leads least over another.`;
       find("undo").disabled = !session.can_undo;
       find("refine").disabled = !session.outdated;
+      if (number === result.view.number) return;
+      ({ number } = result.view);
+      shown = -2; // its probabilities are those of the run before
+      show();
     },
   };
 }

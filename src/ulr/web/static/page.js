@@ -5,7 +5,7 @@ import { addressSession, applyAddress, followStore, readAddress } from "./addres
 import { request, sessionRequests } from "./api.js";
 import { createLabelEditor } from "./labels.js";
 import { createPanel } from "./correct.js";
-import { createResult } from "./result.js";
+import { createResult, labelledDocuments } from "./result.js";
 
 const FIRST_POLL = 40;
 const LONGEST_POLL = 1000;
@@ -156,7 +156,7 @@ async function showResult() {
     view.labels.map((label) => label.after),
   );
   updatePanel();
-  find("said").textContent = `${count(view.labelled_documents)} documents have a label.`;
+  find("said").textContent = `${count(labelledDocuments(view))} documents have a label.`;
   if (first) {
     applyAddress(page.result.store);
     followStore(page.session.id, page.result.store);

@@ -1,7 +1,7 @@
 // What the page shows of a result: summary, flow, map, table and legend, over one store.
 import { count, element, percent } from "./report/dom.js";
 import { connectFilters, connectMapButtons, createLegend, find } from "./report/controls.js";
-import { createStore } from "./report/store.js";
+import { createStore, withCounts } from "./report/store.js";
 import { createMap } from "./report/map.js";
 import { createTable, labelTag } from "./report/table.js";
 import { drawFlow } from "./report/flow.js";
@@ -9,7 +9,7 @@ import { labelColor, whenColorsChange } from "./report/colors.js";
 
 const MOST_PATHS = 12;
 const cell = (...content) => element("td", {}, ...content);
-const number = (value) => element("td", { class: "number" }, count(value));
+const numeric = (value) => element("td", { class: "number" }, count(value));
 
 /** Views of the documents of a first result; later results of the same documents update them. */
 export function createResult(view) {
@@ -63,21 +63,28 @@ export function createResult(view) {
   return result;
 }
 
-/** Columns that only this page has. */
-function prepare({ documents, previous }) {
+/** Add the counts of the labels, and columns that only this page has. */
+function prepare(view) {
+  const { documents, previous } = view;
+  view.labels = withCounts(view.labels, view.result);
   documents.previous = documents.row.map((_, i) => previous[i] ?? null);
   documents.changed = documents.previous.map((label) => label !== null);
   documents.corrected = documents.row.map(() => false);
 }
 
+/** Number of documents that have a label. */
+export const labelledDocuments = ({ labels }) => labels.reduce((sum, { after }) => sum + after, 0);
+
 function showSummary(view) {
-  showVerdict(view);
+  const { result } = view;
+  const labelled = labelledDocuments(view);
+  showVerdict(result, labelled);
   const figures = [
-    ["Documents", count(view.all_documents), ""],
-    ["Moved by refinement", count(view.moved), percent(view.moved / Math.max(1, view.labelled_documents), 1)],
-    ["Corrections used", count(view.corrections.length), ""],
+    ["Documents", count(result.documents), ""],
+    ["Moved by refinement", count(result.moved), percent(result.moved / Math.max(1, labelled), 1)],
+    ["Corrections used", count(result.examples), ""],
   ];
-  const expected = view.diagnosis?.expected_accuracy;
+  const expected = result.diagnosis?.expected_accuracy;
   if (expected) figures.push(["Expected accuracy", percent(expected), "from confidence"]);
   const entry = ([name, value, small]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, `${value} `, element("small", {}, small)));
@@ -85,16 +92,16 @@ function showSummary(view) {
   showChanges(view);
   const chart = element("div", { class: "chart" });
   find("flow").replaceChildren(chart);
-  drawFlow(chart, view.labels, view.flows);
+  drawFlow(chart, view.labels, result.flows);
   showSizes(view);
   const n = view.documents.row.length;
   find("sampled").textContent =
-    n < view.labelled_documents
-      ? `A random sample of ${count(n)} of ${count(view.labelled_documents)} documents.`
+    n < labelled
+      ? `A random sample of ${count(n)} of ${count(labelled)} documents.`
       : `All ${count(n)} documents with a label.`;
 }
 
-function showVerdict({ diagnosis, all_documents, labelled_documents, seconds }) {
+function showVerdict({ diagnosis, documents, seconds }, labelled) {
   const [strong, rest] = find("verdict").children;
   const trusted = diagnosis?.refined && diagnosis.trusted;
   find("verdict").className = `verdict ${!diagnosis?.refined ? "none" : trusted ? "good" : "bad"}`;
@@ -110,17 +117,17 @@ function showVerdict({ diagnosis, all_documents, labelled_documents, seconds }) 
   }
   rest.textContent += ` It took ${seconds.toFixed(1)} s.`;
   const warnings = [...(diagnosis?.warnings ?? [])];
-  const without = all_documents - labelled_documents;
+  const without = documents - labelled;
   if (without) warnings.push(`${count(without)} documents have no words that the encoder knows, and got no label.`);
   find("warnings").replaceChildren(...warnings.map((warning) => element("li", {}, warning)));
 }
 
-function showChanges({ result, changes }) {
+function showChanges({ number, changes }) {
   const total = changes.reduce((sum, [, , n]) => sum + n, 0);
   find("changed").textContent =
-    result === 1 ? "" : total ? `The last run gave ${count(total)} documents another label.` : "The last run changed no label.";
+    number === 1 ? "" : total ? `The last run gave ${count(total)} documents another label.` : "The last run changed no label.";
   find("changes").hidden = !total;
-  const row = ([before, now, n]) => element("tr", {}, cell(before), cell(now), number(n));
+  const row = ([before, now, n]) => element("tr", {}, cell(before), cell(now), numeric(n));
   find("changes").querySelector("tbody").replaceChildren(...changes.map(row));
 }
 
@@ -130,8 +137,8 @@ function showSizes({ labels }) {
       "tr",
       {},
       element("th", { scope: "row" }, labelTag(labels, i)),
-      number(label.before),
-      number(label.after),
+      numeric(label.before),
+      numeric(label.after),
       cell(label.words.join(", ")),
     );
   find("sizes").tBodies[0].replaceChildren(...labels.map(row));

@@ -1,0 +1,65 @@
+"""The classifier: texts and label names in, labels out.
+
+`Settings` lists its parameters, `fit` fits it, `Fitted` classifies new texts, and
+`DatalessClassifier` is its form for scikit-learn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ulr.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ulr.classifier.description import LabelDescription, describe
+    from ulr.classifier.encoding import (
+        EncodedTexts,
+        encode,
+        encode_extra_labels,
+        encode_labels,
+        text_encoder,
+    )
+    from ulr.classifier.estimator import DatalessClassifier
+    from ulr.classifier.fitting import fit, known_labels
+    from ulr.classifier.model import Fitted, Predictions
+    from ulr.classifier.persistence import check_model_folder, load, save
+    from ulr.classifier.settings import Settings, resolve
+    from ulr.classifier.texts import as_texts, empty_texts, is_missing
+    from ulr.classifier.word_counts import count_words
+
+__all__ = [
+    "DatalessClassifier",
+    "EncodedTexts",
+    "Fitted",
+    "LabelDescription",
+    "Predictions",
+    "Settings",
+    "as_texts",
+    "check_model_folder",
+    "count_words",
+    "describe",
+    "empty_texts",
+    "encode",
+    "encode_extra_labels",
+    "encode_labels",
+    "fit",
+    "is_missing",
+    "known_labels",
+    "load",
+    "resolve",
+    "save",
+    "text_encoder",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    description="LabelDescription describe",
+    encoding="EncodedTexts encode encode_extra_labels encode_labels text_encoder",
+    estimator="DatalessClassifier",
+    fitting="fit known_labels",
+    model="Fitted Predictions",
+    persistence="check_model_folder load save",
+    settings="Settings resolve",
+    texts="as_texts empty_texts is_missing",
+    word_counts="count_words",
+)

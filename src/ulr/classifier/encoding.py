@@ -1,0 +1,183 @@
+"""Texts and labels to vectors: the one way in which documents and phrases are encoded."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, vstack
+
+from ulr.classifier.settings import Settings
+from ulr.classifier.word_counts import WordCounter, count_words
+from ulr.encoders import (
+    CachedEncoder,
+    Encoder,
+    JoinedEncoder,
+    LabelScores,
+    SplitTexts,
+    batch_texts,
+    batch_threads,
+    check_vectors,
+    encode_texts,
+    label_encoder,
+)
+from ulr.errors import ArrayError, LabelError
+from ulr.labels import in_template
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.refinement import DISTANCES
+from ulr.threads import run_ahead
+from ulr.vectors import unit_rows
+
+Vectors = NDArray[np.float32]
+_MOST_DISTINCT = 0.8  # share of distinct texts; encoding repeated ones once gains less above it
+_MEMORY_SHARE = 0.25  # vectors that need more of the machine's memory are in a temporary file
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedTexts:
+    """Texts with their vectors and, where the method uses them, counts of their words."""
+
+    texts: list[str]
+    vectors: Vectors
+    word_counts: csr_matrix | None = None
+
+
+def text_encoder(settings: Settings) -> Encoder:
+    """What encodes texts: the encoder, or its scores of the labels, behind the cache if any."""
+    encoder = settings.loaded_encoder
+    if not isinstance(encoder, Encoder):
+        phrases = settings.label_set.phrases(settings.template)
+        # The paper's distance compares probabilities, all others log ratios.
+        encoder = LabelScores(encoder, phrases, not DISTANCES[settings.distance].linear)
+    if settings.cache is None:
+        return encoder
+    if isinstance(encoder, JoinedEncoder):
+        return encoder.cached(settings.cache)
+    return CachedEncoder(encoder, settings.cache)
+
+
+def encode(
+    texts: Sequence[str],
+    encoder: Encoder,
+    progress: Progress = NO_PROGRESS,
+    *,
+    with_words: bool = True,
+    n_jobs: int | None = None,
+) -> EncodedTexts:
+    """Encode documents and count their words.
+
+    Batches are shared by threads where the encoder allows it. Vectors that are large for the
+    machine's memory are a memory map of a temporary file.
+    """
+    texts = texts if isinstance(texts, list) else list(texts)
+    distinct = list(dict.fromkeys(texts))
+    if len(distinct) <= _MOST_DISTINCT * len(texts):
+        once = encode(distinct, encoder, progress, with_words=with_words, n_jobs=n_jobs)
+        progress.advance(len(texts) - len(distinct))
+        return _repeated(once, texts)
+    if batch_threads(encoder, n_jobs) == 1:  # slow, or of the user: never encoded twice
+        vectors = encode_texts(encoder, texts, progress)
+        return EncodedTexts(texts, vectors, count_words(texts) if with_words else None)
+    size, counter = batch_texts(encoder), WordCounter()
+    starts = range(0, len(texts), size)
+    n_threads = min(batch_threads(encoder, n_jobs), len(starts))
+
+    def encode_batch(start: int) -> tuple[int, Vectors, csr_matrix | None]:
+        # Threads share the work of a batch only where there is a single one.
+        batch = SplitTexts(texts[start : start + size], 1 if n_threads > 1 else None)
+        return start, check_vectors(encoder, batch), counter(batch) if with_words else None
+
+    vectors, counts = np.empty((0, 0), np.float32), list[csr_matrix]()
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as pool:
+        calls = (partial(encode_batch, start) for start in starts)
+        for start, found, words in run_ahead(pool, calls, n_threads):
+            if not start:
+                vectors = _new_vectors(len(texts), found.shape[1])
+            vectors[start : start + len(found)] = found
+            if words is not None:
+                counts.append(words)
+            progress.advance(len(found))
+    return EncodedTexts(texts, vectors, vstack(counts, format="csr") if counts else None)
+
+
+def _repeated(once: EncodedTexts, texts: list[str]) -> EncodedTexts:
+    """Texts whose distinct ones were encoded."""
+    numbers = {text: number for number, text in enumerate(once.texts)}
+    rows = np.fromiter((numbers[text] for text in texts), np.intp, count=len(texts))
+    vectors = _new_vectors(len(texts), once.vectors.shape[1])
+    np.take(once.vectors, rows, axis=0, out=vectors)
+    counts = once.word_counts
+    return EncodedTexts(texts, vectors, None if counts is None else counts[rows])
+
+
+def _new_vectors(n_rows: int, n_dims: int) -> Vectors:
+    """An array in memory or, if it is large for the machine, in a temporary file."""
+    try:
+        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        memory = float("inf")
+    if 4 * n_rows * n_dims <= _MEMORY_SHARE * memory:
+        return np.empty((n_rows, n_dims), dtype=np.float32)
+    with tempfile.TemporaryFile() as file:  # the map keeps its content
+        return np.memmap(file, np.float32, "w+", 0, (n_rows, n_dims))
+
+
+def encode_labels(settings: Settings) -> Vectors | None:
+    """(n_labels, n_dims) anchors: the vector of a phrase, or the mean of several unit vectors.
+
+    None where a label starts as its own certainty, in the paper's method for scores of pairs.
+    """
+    if settings.scores_pairs:
+        if not DISTANCES[settings.distance].linear:
+            return None
+        n_labels = len(settings.labels)
+        return (np.eye(n_labels) - 1 / n_labels).astype(np.float32)
+    owners = {
+        phrase: f"label {label.name!r}" for label in settings.label_set for phrase in label.phrases
+    }
+    vectors = _encode_phrases(settings, owners)
+    anchors = []
+    for label in settings.label_set:
+        own = np.stack([vectors[phrase] for phrase in label.phrases])
+        anchors.append(own[0] if len(own) == 1 else unit_rows(own).mean(axis=0))
+    return np.stack(anchors).astype(np.float32)
+
+
+def encode_extra_labels(settings: Settings) -> Vectors | None:
+    """(n_extra, n_dims) vectors of the extra labels; None without any."""
+    if not settings.extra_labels:
+        return None
+    owners = {name: f"extra label {name!r}" for name in settings.extra_labels}
+    return np.stack(list(_encode_phrases(settings, owners).values()))
+
+
+def _encode_phrases(settings: Settings, owners: dict[str, str]) -> dict[str, Vectors]:
+    """Vectors of phrases; `owners` says what each belongs to, for the error message."""
+    phrases = [in_template(phrase, settings.template) for phrase in owners]
+    vectors = encode_texts(label_encoder(text_encoder(settings)), phrases)
+    for phrase, vector in zip(owners, vectors, strict=True):
+        if not vector.any():
+            raise LabelError(
+                f"{owners[phrase]}: the encoder knows no word of {phrase!r}; use other words."
+            )
+    return dict(zip(owners, vectors, strict=True))
+
+
+def given_vectors(name: str, given: ArrayLike, n_rows: int) -> Vectors:
+    """Vectors from the user, one row per text or label."""
+    try:
+        vectors = np.asarray(given)
+    except ValueError:
+        raise ArrayError(f"{name} must be rows of equal length.") from None
+    if vectors.ndim != 2 or len(vectors) != n_rows or vectors.dtype.kind not in "fiu":
+        raise ArrayError(
+            f"{name} must be numbers of shape ({n_rows}, n_dims); got shape {vectors.shape} of "
+            f"{vectors.dtype}."
+        )
+    return vectors if vectors.dtype.kind == "f" else vectors.astype(np.float32)

@@ -1,0 +1,340 @@
+"""`DatalessClassifier`: texts and label names in, labels out, with scikit-learn's interface."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ulr.classifier.description import LabelDescription, describe
+from ulr.classifier.encoding import given_vectors
+from ulr.classifier.fitting import fit
+from ulr.classifier.model import Fitted, Predictions
+from ulr.classifier.persistence import load, save
+from ulr.classifier.settings import Settings
+from ulr.classifier.texts import as_texts
+from ulr.encoders import AnyEncoder
+
+if TYPE_CHECKING:
+    from ulr.report import Report
+
+P = ParamSpec("P")
+Init = Callable[..., None]
+
+
+def parameters_of(
+    source: Callable[P, object],
+) -> Callable[[Init], Callable[Concatenate[Any, P], None]]:
+    """Give an ``__init__`` the parameters of another class, for scikit-learn and type checkers."""
+
+    def decorate(init: Init) -> Callable[Concatenate[Any, P], None]:
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = [own, *inspect.signature(source).parameters.values()]
+        init.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return init
+
+    return decorate
+
+
+class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify texts by the names of the labels, refined on the texts themselves.
+
+    Parameters
+    ----------
+    labels
+        A list of names, a mapping of names to one or several phrases, a `Path` of a label file, or
+        a `LabelSet`. Names are predicted, phrases are encoded; several are averaged.
+    encoder
+        Name of an encoder, or any object with ``encode(list of str) -> array``.
+    method
+        ``discriminant``, the default method, for ``cosine``; ``ulr``, the paper's; ``none`` for the
+        nearest label. ``auto`` is ``discriminant`` for ``cosine`` and ``ulr`` for other distances.
+    distance
+        ``cosine``, ``l2`` or ``dot``; ``cosine`` or ``jensen-shannon`` for an encoder that scores
+        pairs of text and label. ``auto`` is ``cosine``, except for such an encoder with two labels
+        or a method of the paper, where it is ``jensen-shannon``.
+    prior
+        Sizes of the labels: ``estimate``, ``balanced``, or the proportion of each label, in the
+        order given. Only for ``discriminant``.
+    template
+        A sentence with ``{}`` in it that is put around every phrase before it is encoded.
+    extra_labels
+        Names of further categories that take part in the refinement and are never predicted, or the
+        `Path` of a file of them.
+    fit_sample
+        Most documents to fit on; above it, a seeded random sample is used and the others are only
+        classified. ``auto`` is 200,000 for ``discriminant``, whose words are fitted on these and
+        whose vectors, which need fewer, on 16,384 of them or 512 per label; and all documents for
+        ``ulr``. None is all documents.
+    random_state
+        Seed of everything that is drawn.
+    max_iter
+        Most passes over the texts.
+    n_jobs
+        Number of threads of the refinement; None for every available core.
+    cache
+        A folder for the vectors of texts, so that no text is encoded twice.
+    none_share
+        Share of the fitted texts that get the none label: those least similar to the name of the
+        label they would get. New texts that are no more similar to it get it too.
+    none_label
+        Name of the none label, which is used if `none_share` is given.
+
+    Attributes
+    ----------
+    classes_
+        Sorted names of the labels, the none label included; the columns of probabilities. If `y`
+        was given as integers, the integers of these names.
+    label_set_
+        The labels in the order given.
+    fitted_
+        The `ulr.classifier.Fitted` that classifies texts without scikit-learn.
+    refinement_
+        The `Refinement` of the fitted texts; its label indices are in the order given.
+    diagnosis_
+        Whether the refinement can be trusted; see `ulr.refinement.Diagnosis`. None for an encoder
+        that scores pairs, and after loading.
+    method_, distance_
+        The method that was used, and the distance.
+    centroids_
+        (n_labels, n_dims) the refined labels in the space of the texts, in the order given.
+    n_iter_
+        Passes over the texts.
+    extra_labels_
+        The names of the extra labels.
+
+    Examples
+    --------
+    >>> from ulr import DatalessClassifier
+    >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+    >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+    >>> clf.predict(["The central bank raised interest rates"])
+    array(['business'], dtype='<U8')
+    >>> clf.classes_
+    array(['business', 'sports'], dtype='<U8')
+    """
+
+    @parameters_of(Settings)
+    def __init__(self, *args: Any, **parameters: Any) -> None:
+        bound = inspect.signature(Settings).bind(*args, **parameters)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            setattr(self, name, value)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(
+        self,
+        texts: Iterable[str],
+        y: Iterable[Any] | None = None,
+        *,
+        embeddings: ArrayLike | None = None,
+        label_embeddings: ArrayLike | None = None,
+        extra_texts: Iterable[str] | None = None,
+    ) -> Self:
+        """Encode the texts, classify them by name, refine the labels on them.
+
+        Parameters
+        ----------
+        texts
+            The documents: a list, an array, a Series, a pyarrow array, or a data frame of one
+            column. None counts as an empty text. Empty texts take no part in the refinement.
+        y
+            None, or the label of each text where it is known and None (or -1) elsewhere. All labels
+            may be known.
+        embeddings
+            (n_texts, n_dims) vectors of the texts by `encoder`, so that they are not encoded.
+        label_embeddings
+            (n_labels, n_dims) vectors of the labels, in the order given.
+        extra_texts
+            Further texts that the labels are refined on.
+        """
+        fitted = fit(
+            as_texts(texts),
+            Settings(**self.get_params(deep=False)),
+            y=y,
+            embeddings=embeddings,
+            label_embeddings=label_embeddings,
+            extra_texts=() if extra_texts is None else as_texts(extra_texts),
+        )
+        self._hold(fitted)
+        return self
+
+    def predict(self, texts: Iterable[str], *, embeddings: ArrayLike | None = None) -> NDArray[Any]:
+        """The label of each text; the texts may be new.
+
+        Parameters
+        ----------
+        texts
+            The documents. An empty text gets the none label or, without one, the label with the
+            most fitted texts; its probabilities are equal.
+        embeddings
+            (n_texts, n_dims) their vectors, so that they are not encoded.
+        """
+        return self._classes(self._predict(texts, embeddings))
+
+    def fit_predict(self, texts: Iterable[str], y: Iterable[Any] | None = None) -> NDArray[Any]:
+        """Fit, and return the labels of the fitted texts; known labels stay as given."""
+        self.fit(texts, y)
+        assert self.fitted_.predictions is not None
+        return self._classes(self.fitted_.predictions)
+
+    def predict_proba(
+        self, texts: Iterable[str], *, embeddings: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Probabilities of the labels, (n_texts, n_classes), in the order of `classes_`.
+
+        They are calibrated so that their mean over the fitted texts is the accuracy that is
+        expected without any labels; see `ulr.refinement.calibration`.
+        """
+        return self._predict(texts, embeddings).probabilities[:, self._order]
+
+    def decision_function(
+        self, texts: Iterable[str], *, embeddings: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Logarithms of the probabilities, (n_texts, n_classes); for two labels their difference.
+
+        In the order of `classes_`; for two labels (n_texts,), positive for the second.
+        """
+        logarithms = np.log(np.maximum(self.predict_proba(texts, embeddings=embeddings), 1e-300))
+        return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
+
+    def describe(
+        self, texts: Iterable[str], *, n_documents: int = 5, n_words: int = 10
+    ) -> dict[str, LabelDescription]:
+        """Representative and borderline documents, and characteristic words, of each label.
+
+        Parameters
+        ----------
+        texts
+            The documents to describe the labels by, usually the fitted ones.
+        n_documents, n_words
+            Most documents and words per label.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> sorted(clf.describe(texts)["business"].representative)
+        [1, 3]
+        """
+        documents = as_texts(texts)
+        check_is_fitted(self)
+        predictions, names = self.fitted_.predict(documents), self.fitted_.names
+        return describe(documents, predictions, names, n_documents, n_words)
+
+    def report(
+        self,
+        texts: Iterable[str],
+        path: str | Path | None = None,
+        *,
+        truth: Iterable[Any] | None = None,
+        title: str = "Classified texts",
+        overwrite: bool = False,
+    ) -> Report:
+        """A page about the labels of texts, which notebooks show; one HTML file without requests.
+
+        Parameters
+        ----------
+        texts
+            The documents, usually the fitted ones.
+        path
+            Where to write the page; nowhere if not given.
+        truth
+            True labels, None where unknown; only used for figures.
+        title
+            Title of the page.
+        overwrite
+            Whether to replace a file that is already there.
+        """
+        from ulr.report import check_report_path, report_texts
+
+        check_is_fitted(self)
+        if path is not None:
+            check_report_path(path, overwrite, "overwrite=True")
+        page = report_texts(self.fitted_, as_texts(texts), truth=truth, title=title)
+        if path is not None:
+            page.write(path)
+        return page
+
+    def _predict(self, texts: Iterable[str], embeddings: ArrayLike | None) -> Predictions:
+        check_is_fitted(self)
+        documents = as_texts(texts)
+        if embeddings is None:
+            return self.fitted_.predict(documents)
+        vectors = given_vectors("embeddings", embeddings, len(documents))
+        return self.fitted_.predict(documents, vectors)
+
+    def _classes(self, predictions: Predictions) -> NDArray[Any]:
+        """Predicted members of `classes_`."""
+        labels = predictions.labels
+        if (labels < 0).any():
+            labels = np.where(labels < 0, self.fitted_.largest_label, labels)
+        return self.classes_[np.argsort(self._order, kind="stable")[labels]]
+
+    def _hold(self, fitted: Fitted) -> None:
+        """Set the fitted attributes."""
+        self.fitted_, self.label_set_ = fitted, fitted.settings.label_set
+        self.method_, self.distance_ = fitted.settings.method, fitted.settings.distance
+        self.refinement_, self.diagnosis_ = fitted.refinement, fitted.diagnosis
+        self.centroids_, self.n_iter_ = fitted.centroids, fitted.n_iter
+        self.extra_labels_ = fitted.settings.extra_labels or ()
+        names, integers = fitted.names[:-1], fitted.integer_classes
+        # Integers are positions in the sorted names, so that the none label is the last of them.
+        n_sorted = fitted.n_labels if integers else len(names)
+        order = np.argsort(names[:n_sorted], kind="stable")
+        self._order = np.append(order, np.arange(n_sorted, len(names)))
+        self.classes_ = np.arange(len(names)) if integers else names[self._order]
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted classifier to a folder, as JSON and safetensors; complete or not at all.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        overwrite
+            Whether to replace a model that is already there.
+        """
+        check_is_fitted(self)
+        save(self.fitted_, path, overwrite=overwrite)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        encoder: str | AnyEncoder | None = None,
+        cache: str | Path | None = None,
+    ) -> Self:
+        """Read a saved classifier.
+
+        Parameters
+        ----------
+        path
+            The folder that `save` wrote.
+        encoder
+            The encoder, if the model was fitted with an object, or with files outside the package.
+        cache
+            A folder for the vectors of texts.
+        """
+        fitted = load(path, encoder=encoder, cache=cache)
+        parameters = {each.name: getattr(fitted.settings, each.name) for each in fields(Settings)}
+        parameters["encoder"] = (
+            getattr(parameters["encoder"], "spec", None) or parameters["encoder"]
+        )
+        loaded = cls(**parameters)
+        loaded._hold(fitted)
+        return loaded

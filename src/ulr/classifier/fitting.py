@@ -1,0 +1,250 @@
+"""`fit`: encode labels and texts, refine the labels, calibrate the confidence, diagnose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ulr.classifier.encoding import (
+    EncodedTexts,
+    encode,
+    encode_extra_labels,
+    encode_labels,
+    given_vectors,
+    text_encoder,
+)
+from ulr.classifier.model import Fitted, NoneLabel
+from ulr.classifier.settings import Settings, resolve
+from ulr.classifier.texts import empty_texts, is_missing, label_notes, language_note
+from ulr.classifier.word_counts import count_words
+from ulr.encoders import encode_texts
+from ulr.errors import ArrayError, LabelError, TextError
+from ulr.labels import shown
+from ulr.progress import NO_PROGRESS, Progress
+from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
+from ulr.vectors import unit_rows
+
+_CONFIDENCE_SAMPLE = 20_000
+_NONE_SCALE = 0.25  # in standard deviations of the similarities
+
+
+def fit(
+    texts: Sequence[str] | EncodedTexts,
+    settings: Settings,
+    progress: Progress = NO_PROGRESS,
+    *,
+    y: Iterable[Any] | None = None,
+    extra_texts: Sequence[str] = (),
+    embeddings: ArrayLike | None = None,
+    label_embeddings: ArrayLike | None = None,
+) -> Fitted:
+    """Fit a classifier on texts.
+
+    Parameters
+    ----------
+    texts
+        The documents, possibly encoded before by `encode`.
+    settings
+        The parameters.
+    progress
+        Receives the progress, and can cancel the fit.
+    y
+        The label of each text where it is known, and None elsewhere.
+    extra_texts
+        Further texts that the labels are refined on.
+    embeddings, label_embeddings
+        Vectors of the texts and of the labels, so that they are not encoded.
+
+    Returns
+    -------
+    Fitted
+    """
+    settings = resolve(settings, progress)
+    anchors, extra_anchors = _anchors(settings, label_embeddings)
+    documents = _documents(texts, settings, progress, embeddings, len(extra_texts))
+    known, integers = _known(documents.texts, y, settings)
+    language = language_note(documents.texts, getattr(settings.encoder, "languages", None))
+    reason = None
+    if language is not None and settings.method == "discriminant" and not (known >= 0).any():
+        # Vectors of languages that the encoder does not know form clusters by language, not by
+        # label: refined, 200 messages in five languages fell from 47 to 28 % (docs/encoders.md).
+        settings = replace(settings, method="none", prior="estimate", fit_sample="auto")
+        reason = "many texts are in languages that the encoder was not made for"
+    extra_texts = [text for text in extra_texts if text.strip()]
+    extra = None
+    if extra_texts:
+        extra = encode_texts(text_encoder(settings), extra_texts, progress)
+    refinement = refine(
+        documents.vectors,
+        anchors,
+        known=known,
+        extra_documents=extra,
+        extra_anchors=extra_anchors,
+        word_counts=documents.word_counts if settings.uses_words else None,
+        progress=progress,
+        **settings.refine_options,
+    )
+    if reason is not None:
+        refinement = replace(refinement, reason=reason)
+    predicted = refinement.predictions
+    fitted = Fitted(
+        settings=replace(settings, method=refinement.method),
+        rule=refinement.rule,
+        initial_rule=refinement.initial_rule,
+        temperature=_temperature(settings, documents, anchors, refinement, known, progress),
+        anchors=None if anchors is None else unit_rows(anchors),
+        n_iter=refinement.n_iter,
+        largest_label=int(np.bincount(predicted[predicted >= 0]).argmax()),
+        integer_classes=integers,
+        refinement=refinement,
+    )
+    if settings.none_share is not None:
+        fitted = replace(fitted, none=_none_label(fitted, documents.vectors, predicted, known))
+    predictions = fitted.decide(
+        predicted, refinement.scores, refinement.unrefined, documents.vectors, known >= 0
+    )
+    fitted = replace(fitted, predictions=predictions)
+    return replace(fitted, diagnosis=_diagnose(fitted, language))
+
+
+def _anchors(
+    settings: Settings, label_embeddings: ArrayLike | None
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+    """Vectors of the labels and of the extra labels."""
+    if label_embeddings is None:
+        return encode_labels(settings), encode_extra_labels(settings)
+    if settings.scores_pairs or settings.extra_labels:
+        raise ArrayError(
+            "label_embeddings give one vector per label; they cannot be combined with extra labels "
+            "or an encoder that scores pairs."
+        )
+    return given_vectors("label_embeddings", label_embeddings, len(settings.labels)), None
+
+
+def _documents(
+    texts: Sequence[str] | EncodedTexts,
+    settings: Settings,
+    progress: Progress,
+    embeddings: ArrayLike | None,
+    n_extra: int,
+) -> EncodedTexts:
+    if isinstance(texts, EncodedTexts):
+        return texts
+    texts, with_words = list(texts), settings.uses_words
+    if embeddings is not None:
+        vectors = given_vectors("embeddings", embeddings, len(texts))
+        return EncodedTexts(texts, vectors, count_words(texts) if with_words else None)
+    progress.stage("Encoding", len(texts) + n_extra)
+    encoder, n_jobs = text_encoder(settings), settings.n_jobs
+    return encode(texts, encoder, progress, with_words=with_words, n_jobs=n_jobs)
+
+
+def _known(
+    texts: Sequence[str], y: Iterable[Any] | None, settings: Settings
+) -> tuple[NDArray[np.int32], bool]:
+    """Code of each text for `refine`, and whether known labels are integers."""
+    known, integers = np.full(len(texts), UNKNOWN, dtype=np.int32), False
+    if y is not None:
+        known, integers = known_labels(y, settings.label_set.names, len(texts))
+    empty = empty_texts(texts)
+    if empty.all():
+        raise TextError("all texts are empty; at least one with words is needed.")
+    known[empty & (known < 0)] = EXCLUDED
+    return known, integers
+
+
+def _temperature(
+    settings: Settings,
+    documents: EncodedTexts,
+    anchors: NDArray[np.float32] | None,
+    refinement: Refinement,
+    known: NDArray[np.int32],
+    progress: Progress,
+) -> float:
+    if anchors is None or settings.scores_pairs:
+        # Every dimension is the score of one label: parts of them cannot confirm each other.
+        return mean_lead(refinement.scores[refinement.predictions >= 0])
+    return calibrate(
+        documents.vectors,
+        anchors,
+        refinement,
+        known=known,
+        word_counts=documents.word_counts,
+        progress=progress,
+        **settings.refine_options,
+    )
+
+
+def _none_label(
+    fitted: Fitted, vectors: Any, predicted: NDArray[np.intp], known: NDArray[np.int32]
+) -> NoneLabel:
+    """The none label, with the threshold that rejects the share of the settings."""
+    free = (known < 0) & (predicted >= 0)
+    if not free.any():
+        raise ArrayError("none_share applies to texts of unknown label, but all are known.")
+    similarity = fitted.similarity(vectors[free], predicted[free])
+    share = fitted.settings.none_share
+    assert share is not None
+    threshold = float(np.quantile(similarity, share))
+    scale = max(_NONE_SCALE * float(similarity.std()), 1e-9)
+    return NoneLabel(fitted.settings.none_label, threshold, scale)
+
+
+def _diagnose(fitted: Fitted, language: str | None) -> Diagnosis | None:
+    """The diagnosis of the refinement, with names, the expected accuracy and notes."""
+    assert fitted.refinement is not None
+    assert fitted.predictions is not None
+    diagnosis, settings = fitted.refinement.diagnosis, fitted.settings
+    if diagnosis is None:
+        return None
+    confidence = fitted.predictions.confidence
+    draw = np.random.default_rng(settings.random_state).permutation(len(confidence))
+    confidence = confidence[draw[:_CONFIDENCE_SAMPLE]]
+    notes = label_notes(settings.label_set)
+    return replace(
+        diagnosis.named(settings.label_set.names),
+        expected_accuracy=float(confidence[confidence > 0].mean()),
+        notes=tuple(notes if language is None else [*notes, language]),
+    )
+
+
+def known_labels(y: Any, names: Sequence[str], n_texts: int) -> tuple[NDArray[np.int32], bool]:
+    """Label index of each text, -1 where it is unknown, and whether labels are integers.
+
+    Integers are positions in the sorted names, as scikit-learn's LabelEncoder gives them.
+    """
+    shape = getattr(y, "shape", None)
+    if isinstance(y, str) or not isinstance(y, Iterable) or (shape and len(shape) != 1):
+        found = f"shape {shape}" if shape else type(y).__name__
+        raise LabelError(f"y must be a list of labels, None (or -1) where unknown; got {found}.")
+    values = y.to_pylist() if hasattr(y, "to_pylist") else list(y)
+    if len(values) != n_texts:
+        raise LabelError(
+            "y must have one label per text, None (or -1) where it is unknown; got "
+            f"{len(values)} for {n_texts} texts."
+        )
+    index: dict[Any, int] = {name: i for i, name in enumerate(names)}
+    in_order = sorted(names)
+    integers = any(_is_integer(value) and value >= 0 for value in values)
+    known = np.full(n_texts, UNKNOWN, dtype=np.int32)
+    for place, value in enumerate(values):
+        if is_missing(value) or (not isinstance(value, str) and value == -1):
+            continue
+        if _is_integer(value) and 0 <= value < len(names):
+            known[place] = index[in_order[int(value)]]
+        elif not integers and str(value) in index:
+            known[place] = index[str(value)]
+        else:
+            raise LabelError(
+                f"y must be label names, and None (or -1) where unknown; number {place} is "
+                f"{shown(value)}. The labels are: {', '.join(names)}."
+            )
+    return known, integers
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,0 +1,217 @@
+"""A fitted classifier without scikit-learn: everything that is needed to classify new texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ulr.classifier.encoding import Vectors, text_encoder
+from ulr.classifier.settings import Settings
+from ulr.classifier.texts import empty_texts
+from ulr.classifier.word_counts import WordCounter
+from ulr.encoders import Encoder, SplitTexts, encode_texts
+from ulr.refinement import Diagnosis, Refinement, Rule, score_all
+from ulr.vectors import unit_rows
+
+_CHUNK_ROWS = 4096
+_CERTAIN = 50.0  # log odds
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Labels of some texts.
+
+    Attributes
+    ----------
+    labels
+        (n_texts,) label index in the order of the label set; `n_labels` for the none label, -1 for
+        texts without a label.
+    scores
+        (n_texts, n_labels) by the rule; larger is closer.
+    probabilities
+        (n_texts, n_labels), or one column more with a none label; equal where there is no label.
+    unrefined
+        (n_texts,) label index before refinement, -1 without one.
+    empty
+        (n_texts,) texts without words, which get the none label or none at all.
+    """
+
+    labels: Indices
+    scores: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+    unrefined: Indices
+    empty: NDArray[np.bool_]
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """(n_texts,) probability of each label, to four decimals; 0 for empty texts."""
+        chosen = np.take_along_axis(
+            self.probabilities, np.maximum(self.labels, 0)[:, None], axis=1
+        )[:, 0]
+        return np.where(self.empty, 0.0, chosen).round(4)
+
+    def rows(self, rows: slice | Indices) -> Predictions:
+        """Predictions of some of the texts."""
+        return Predictions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def merged(self, others: Predictions, own: NDArray[np.bool_]) -> Predictions:
+        """Predictions of these texts, where `own` is true, and of others, in this order."""
+        arrays = []
+        for each in fields(self):
+            mine, other = getattr(self, each.name), getattr(others, each.name)
+            merged = np.empty((len(own), *mine.shape[1:]), dtype=mine.dtype)
+            merged[own], merged[~own] = mine, other
+            arrays.append(merged)
+        return Predictions(*arrays)
+
+
+@dataclass(frozen=True)
+class NoneLabel:
+    """Rejection of texts that are not similar enough to the name of their label."""
+
+    name: str
+    threshold: float  # similarity below which a text is rejected
+    scale: float  # difference of similarities that makes rejection e times as probable
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted classifier: `fit` makes one, and so does `load`.
+
+    Attributes
+    ----------
+    settings
+        The parameters, with the encoder loaded, and the method and distance that were used.
+    rule, initial_rule
+        Score texts with the refined labels, and with those before refinement.
+    temperature
+        Scores are divided by it before they become probabilities.
+    anchors
+        (n_labels, n_dims) unit vectors of the names; None where pairs are scored as probabilities.
+    n_iter, largest_label
+        Passes over the fitted texts, and the label with the most of them.
+    integer_classes
+        Whether known labels were given as integers, so that classes are integers too.
+    none
+        The none label; None without one.
+    refinement, predictions, diagnosis
+        Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
+        encoder that scores pairs as probabilities.
+    """
+
+    settings: Settings = field(repr=False)
+    rule: Rule = field(repr=False)
+    initial_rule: Rule = field(repr=False)
+    temperature: float
+    anchors: NDArray[np.float64] | None = field(repr=False)
+    n_iter: int
+    largest_label: int
+    integer_classes: bool = False
+    none: NoneLabel | None = None
+    refinement: Refinement | None = field(default=None, repr=False)
+    predictions: Predictions | None = field(default=None, repr=False)
+    diagnosis: Diagnosis | None = field(default=None, repr=False)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, without the none label."""
+        return len(self.settings.labels)
+
+    @cached_property
+    def names(self) -> NDArray[np.str_]:
+        """Names by index, with the none label; the last one, reached by -1, is empty."""
+        none = [] if self.none is None else [self.none.name]
+        return np.array([*self.settings.label_set.names, *none, ""])
+
+    @cached_property
+    def text_encoder(self) -> Encoder:
+        """Encodes texts: the encoder, or its scores of the labels, possibly behind a cache."""
+        return text_encoder(self.settings)
+
+    @property
+    def encoder_name(self) -> str:
+        """Name of the encoder, or of its class if it is an object of the user."""
+        encoder = self.settings.encoder
+        return getattr(encoder, "spec", None) or type(encoder).__name__
+
+    @property
+    def centroids(self) -> NDArray[np.float64] | None:
+        """(n_labels, n_dims) the refined labels among the texts; None after loading."""
+        return None if self.refinement is None else self.refinement.centroids
+
+    @cached_property
+    def _word_counter(self) -> WordCounter:
+        return WordCounter()
+
+    def predict(
+        self, texts: list[str], vectors: Vectors | None = None, n_threads: int | None = None
+    ) -> Predictions:
+        """Classify texts.
+
+        Parameters
+        ----------
+        texts
+            The documents.
+        vectors
+            (n_texts, n_dims) their vectors; they are encoded if not given.
+        n_threads
+            Number of threads; by default that of the settings, and every available core to encode.
+        """
+        texts = SplitTexts(texts, n_threads)
+        if vectors is None:
+            vectors = encode_texts(self.text_encoder, texts)
+        uses_words = getattr(self.rule, "words", None) is not None
+        counts = self._word_counter(texts) if uses_words else None
+        rules, n_jobs = [self.rule, self.initial_rule], n_threads or self.settings.n_jobs
+        (labels, unrefined), scores = score_all(vectors, rules, word_counts=counts, n_jobs=n_jobs)
+        without = (labels < 0) | empty_texts(texts)
+        return self.decide(
+            np.where(without, -1, labels), scores, np.where(without, -1, unrefined), vectors
+        )
+
+    def decide(
+        self,
+        labels: Indices,
+        scores: NDArray[np.float32],
+        unrefined: Indices,
+        vectors: Any,
+        known: NDArray[np.bool_] | None = None,
+    ) -> Predictions:
+        """Probabilities of scores, and rejection where there is a none label, but not of known texts."""
+        empty = labels < 0
+        logits = scores.astype(np.float64) / self.temperature
+        logits[empty] = 0.0
+        if self.none is not None:
+            own = np.maximum(labels, 0)
+            excess = (self.none.threshold - self.similarity(vectors, own)) / self.none.scale
+            if known is not None:
+                excess = np.where(known, -_CERTAIN, excess)
+            best = np.take_along_axis(logits, own[:, None], axis=1)[:, 0]
+            logits = np.column_stack([logits, np.where(empty, _CERTAIN, best + excess)])
+            labels = np.where(empty | (excess > 0), self.n_labels, labels)
+        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
+        return Predictions(
+            labels.astype(np.intp), scores, probabilities, unrefined.astype(np.intp), empty
+        )
+
+    def similarity(self, vectors: Any, labels: Indices) -> NDArray[np.float64]:
+        """Cosine of each text with the name of a label; a probability where pairs are scored."""
+        if self.anchors is None:
+            return np.asarray(vectors)[np.arange(len(labels)), labels].astype(np.float64)
+        similarity = np.empty(len(labels))
+        for start in range(0, len(labels), _CHUNK_ROWS):
+            rows = slice(start, start + _CHUNK_ROWS)
+            texts = unit_rows(np.asarray(vectors[rows]))
+            similarity[rows] = np.einsum("ij,ij->i", texts, self.anchors[labels[rows]])
+        return similarity
+
+    def with_settings(self, **changes: Any) -> Fitted:
+        """The same classifier with other settings that do not concern the fit, such as `n_jobs`."""
+        return replace(self, settings=replace(self.settings, **changes))

@@ -1,0 +1,150 @@
+"""`Settings`: the only list of the classifier's parameters, with defaults and validation."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ulr import encoders, refinement  # their names load when they are used
+from ulr.errors import ArrayError, LabelError
+from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template
+from ulr.progress import NO_PROGRESS, Progress
+
+if TYPE_CHECKING:
+    from ulr.encoders import AnyEncoder
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of a classifier, validated; `ulr.DatalessClassifier` describes them.
+
+    `labels` accepts every form of labels and holds a `LabelSet` afterwards.
+    """
+
+    labels: Any
+    _: KW_ONLY
+    encoder: str | AnyEncoder = "static"
+    method: str = "auto"
+    distance: str = "auto"
+    prior: Any = "estimate"
+    template: str | None = None
+    extra_labels: Any = None
+    fit_sample: int | str | None = "auto"
+    random_state: int = 0
+    max_iter: int = 100
+    n_jobs: int | None = None
+    cache: str | Path | None = None
+    none_share: float | None = None
+    none_label: str = "none of these"
+
+    def __post_init__(self) -> None:
+        labels = as_label_set(self.labels)
+        object.__setattr__(self, "labels", labels)
+        if self.extra_labels is not None:
+            extra = check_extra_labels(self.extra_labels, labels)
+            object.__setattr__(self, "extra_labels", extra)
+        if self.template is not None:
+            in_template("", self.template)
+        if self.distance != "auto":
+            refinement.choose_method(self.method, self.distance)
+        if not isinstance(self.random_state, Integral) or self.random_state < 0:
+            raise ArrayError(
+                f"random_state must be an integer of at least 0; got {self.random_state!r}."
+            )
+        if self.none_share is None:
+            return
+        if not isinstance(self.none_share, int | float) or not 0 < self.none_share < 1:
+            raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
+        if not str(self.none_label).strip() or self.none_label in labels.names:
+            raise LabelError(
+                f"none_label must be a name that is none of the labels; got {self.none_label!r}."
+            )
+
+    @property
+    def label_set(self) -> LabelSet:
+        """The labels."""
+        labels: LabelSet = self.labels
+        return labels
+
+    @property
+    def loaded_encoder(self) -> AnyEncoder:
+        """The encoder, after `resolve`."""
+        assert not isinstance(self.encoder, str)
+        return self.encoder
+
+    @property
+    def scores_pairs(self) -> bool:
+        """Whether texts become scores of the labels rather than vectors of their own."""
+        return not isinstance(self.encoder, encoders.Encoder)
+
+    @property
+    def uses_words(self) -> bool:
+        """Whether the words of the texts take part in the refinement."""
+        return refinement.METHODS[self.method].uses_words
+
+    @property
+    def fit_limit(self) -> int | None:
+        """Most documents to fit on; None for all."""
+        if self.fit_sample == "auto":
+            return getattr(refinement.METHODS[self.method].options(), "fit_sample", None)
+        return self.fit_sample  # type: ignore[return-value]
+
+    @property
+    def refine_options(self) -> dict[str, Any]:
+        """Arguments of `ulr.refine` next to the inputs; options only where they were given."""
+        options: dict[str, Any] = {}
+        if not isinstance(self.prior, str) or self.prior != "estimate":
+            options["prior"] = self.prior
+        if self.fit_sample != "auto":
+            options["fit_sample"] = self.fit_sample
+        return {
+            "method": self.method,
+            "distance": self.distance,
+            "random_state": self.random_state,
+            "max_iter": self.max_iter,
+            "n_jobs": self.n_jobs,
+            **options,
+        }
+
+
+def resolve(settings: Settings, progress: Progress = NO_PROGRESS) -> Settings:
+    """The settings with the encoder loaded, and method and distance instead of ``auto``."""
+    encoder = encoders.load_encoder(settings.encoder, progress)
+    pairs = not isinstance(encoder, encoders.Encoder)
+    if pairs and settings.extra_labels:
+        raise LabelError(
+            "extra labels need an encoder of texts; this one scores pairs of text and label. Leave "
+            "them out, or choose another encoder."
+        )
+    distance = _choose_distance(settings, pairs)
+    method = refinement.choose_method(settings.method, distance)
+    return replace(settings, encoder=encoder, distance=distance, method=method)
+
+
+def _choose_distance(settings: Settings, pairs: bool) -> str:
+    """The distance that ``auto`` stands for, or the given one if it suits the encoder.
+
+    Scores of pairs are compared as probabilities by methods that can do so, as in the paper, and
+    else as log ratios, by their cosine. Log ratios of two labels have only one direction, so that
+    the default method is not used for them.
+    """
+    distance, method = settings.distance, settings.method
+    if distance == "auto":
+        if not pairs:
+            return "cosine"
+        distances = refinement.METHODS[refinement.choose_method(method, "cosine")].distances
+        two_labels = method == "auto" and len(settings.labels) == 2
+        return "jensen-shannon" if "jensen-shannon" in distances or two_labels else "cosine"
+    if pairs and distance not in ("cosine", "jensen-shannon"):
+        raise ArrayError(
+            f"distance {distance!r} compares vectors, but this encoder scores pairs of text and "
+            "label; use cosine, jensen-shannon or auto."
+        )
+    if not pairs and distance == "jensen-shannon":
+        raise ArrayError(
+            "distance 'jensen-shannon' compares probabilities of labels, but this encoder returns "
+            "vectors; use cosine, l2 or dot."
+        )
+    return distance

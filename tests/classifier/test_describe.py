@@ -1,0 +1,76 @@
+"""Descriptions of labels by their documents and words."""
+
+import numpy as np
+import pytest
+
+from tiny_task import LABELS, StaticVectors, generated_texts
+from ulr import DatalessClassifier
+from ulr.classifier.description import characteristic_words
+
+
+@pytest.fixture(scope="module")
+def task():
+    texts, _ = generated_texts(120, own=0.4)
+    texts[7] = ""
+    return texts, DatalessClassifier(LABELS, encoder=StaticVectors(), method="ulr").fit(texts)
+
+
+def test_every_label_is_described_by_its_own_documents(task):
+    texts, classifier = task
+    found = classifier.describe(texts)
+    names = classifier.predict(texts)
+    proba = classifier.predict_proba(texts)
+    labelled = np.array([bool(text) for text in texts])
+    assert list(found) == LABELS
+    for column, name in enumerate(classifier.classes_):
+        own = np.flatnonzero((names == name) & labelled)
+        description = found[name]
+        assert description.size == len(own)
+        best = own[np.argsort(-proba[own, column], kind="stable")[:5]]
+        assert description.representative == tuple(best)
+        ordered = np.sort(proba[own], axis=1)
+        closest = own[np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:5]]
+        assert [row for row, _ in description.borderline] == closest.tolist()
+        for row, other in description.borderline:
+            assert other == classifier.classes_[np.argsort(proba[row])[-2]]
+
+
+def test_the_words_of_a_label_are_those_of_its_topic(task):
+    texts, classifier = task
+    found = classifier.describe(texts, n_words=4, n_documents=2)
+    assert {"goal", "coach", "tennis", "cup", "striker", "match"} & set(found["sports"].words)
+    assert {"bank", "shares", "profit", "bonds", "market"} & set(found["business"].words)
+    everywhere = {"today", "people", "said"}
+    assert all(everywhere.isdisjoint(each.words) for each in found.values())
+    for each in found.values():
+        assert len(each.words) <= 4
+        assert len(each.representative) == len(each.borderline) == 2
+
+
+def test_new_texts_and_the_none_label_are_described(task):
+    texts, _ = task
+    classifier = DatalessClassifier(
+        LABELS, encoder=StaticVectors(), method="ulr", none_share=0.2
+    ).fit(texts)
+    new, _ = generated_texts(40, seed=9)
+    found = classifier.describe([*new, ""])
+    assert list(found) == [*LABELS, "none of these"]
+    assert sum(each.size for each in found.values()) == 41
+    empty = classifier.describe(["goal for the striker"])
+    assert [each.size for each in empty.values()].count(1) == 1
+
+
+def test_characteristic_words_are_more_frequent_in_their_label():
+    texts = ["red apple common", "red pear common", "blue sky common", "blue sea common"] * 5
+    labels = np.array([0, 0, 1, 1] * 5)
+    assert characteristic_words(texts + ["red"] * 9, np.append(labels, [-1] * 9), 2) == [(), ()]
+    others = ["grey rain", "grey snow"] * 20
+    found = characteristic_words(texts + others, np.append(labels, [2] * 40), 3)
+    assert (found[0][0], found[1][0]) == ("red", "blue")
+    assert "common" not in found[2]
+
+
+def test_labels_without_documents_have_no_words():
+    found = characteristic_words(["some words here", "some words"], np.array([0, 0]), 3)
+    assert found == [(), (), ()]
+    assert characteristic_words(["", ""], np.array([-1, 0]), 2) == [(), ()]

@@ -1,0 +1,45 @@
+"""`Settings` is the only list of parameters: everything else is derived from it."""
+
+import inspect
+import pickle
+from dataclasses import fields
+
+import pytest
+
+from tiny_task import LABELS, HashingEncoder
+from ulr import DatalessClassifier
+from ulr.classifier import Settings
+from ulr.cli.options import ClassifierOptions
+from ulr.errors import ArrayError, LabelError
+
+
+def parameters(callable_):
+    return {
+        name: each.default
+        for name, each in inspect.signature(callable_).parameters.items()
+        if name != "self"
+    }
+
+
+def test_the_estimator_has_the_parameters_and_defaults_of_settings():
+    assert parameters(DatalessClassifier.__init__) == parameters(Settings)
+    assert list(DatalessClassifier(LABELS).get_params()) == sorted(parameters(Settings))
+    with pytest.raises(TypeError, match="colour"):
+        DatalessClassifier(LABELS, colour="red")
+
+
+def test_every_parameter_is_an_option_of_the_command_line():
+    options = {each.name for each in fields(ClassifierOptions)}
+    assert {each.name for each in fields(Settings)} <= options
+
+
+def test_settings_are_frozen_validated_and_picklable():
+    settings = Settings(LABELS, encoder="static", extra_labels=["cooking"])
+    assert settings.label_set.names == tuple(LABELS)
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    with pytest.raises(AttributeError, match="cannot assign"):
+        settings.method = "ulr"
+    with pytest.raises(LabelError, match="at least 2 labels"):
+        Settings(["one"])
+    with pytest.raises(ArrayError, match="random_state must be an integer of at least 0"):
+        Settings(LABELS, random_state=-1, encoder=HashingEncoder())
