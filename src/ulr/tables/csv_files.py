@@ -37,6 +37,9 @@ _UNCLOSED = "unexpected end of data"  # what the csv module says
 
 # Of the whole process; the module has no other, and its default of 128 KiB is short.
 csv.field_size_limit(2**31 - 1)
+# Arrow's own handler of Ctrl-C, of the whole process too, loses 2 of 85 signals. Blocks are short,
+# so that Python's handler is soon called.
+pa.enable_signal_handlers(False)
 
 
 def delimiter_of(head: str) -> tuple[str, bool]:
