@@ -15,8 +15,6 @@ from ulr.labels import (
     check_extra_labels,
     is_label_file,
     labels_from_arguments,
-    list_entries,
-    parse_labels,
     read_labels,
 )
 
@@ -57,12 +55,13 @@ def test_mapping_gives_one_phrase_several_or_the_name():
 def test_order_is_kept_by_every_source(names):
     expected = as_label_set(names)
     assert as_label_set(dict.fromkeys(names)) == expected
-    assert parse_labels(", ".join(names)) == expected
+    assert labels_from_arguments([", ".join(names)]) == expected
     assert expected.names == tuple(names)
 
 
 def test_line_of_labels_may_hold_phrases():
-    assert parse_labels("world: world news, sports:sport;football,business").labels == AS_LABELS
+    line = "world: world news, sports:sport;football,business"
+    assert labels_from_arguments([line]).labels == AS_LABELS
 
 
 TEXT_FILE = """\ufeff# what the news desk calls them
@@ -243,6 +242,7 @@ def test_an_extra_label_that_is_a_label_or_its_phrase_is_refused(tmp_path, given
         (["math", " "], "extra label 2: a name is empty."),
         ([], "there are no extra labels; name at least one."),
         ("math, physics", "extra labels must be a list of names; got 'math, physics'."),
+        (Path("none.txt"), "there is no label file none.txt."),
     ],
 )
 def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
@@ -250,16 +250,16 @@ def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
         check_extra_labels(given, OWN)
 
 
-def test_entries_of_a_file_have_places(tmp_path):
-    expected = [("a.txt line 2", "one; two"), ("a.txt line 4", " three:  four")]
-    assert list_entries(write(tmp_path, "a.txt", "\none; two\n#\n three:  four")) == expected
-    in_json = write(tmp_path, "a.json", '[["one", "two"],\n\n"three"]')
-    expected = [("a.json entry 1", ["one", "two"]), ("a.json entry 2", "three")]
-    assert list_entries(in_json) == expected
-    in_yaml = write(tmp_path, "a.yml", "- no\n- - 1\n  - 2\n")
-    assert list_entries(in_yaml) == [("a.yml entry 1", "no"), ("a.yml entry 2", ["1", "2"])]
-    with pytest.raises(LabelError, match=r"there is no label file .*none\.txt\."):
-        list_entries(tmp_path / "none.txt")
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "one\n\ntwo: three", "a.txt line 3: extra label 'two' cannot have phrases."),
+        ("a.json", '["one",\n["two"]]', "a.json entry 2: a name must be a text; got ['two']."),
+    ],
+)
+def test_extra_labels_of_a_file_are_names_alone(tmp_path, name, content, message):
+    with pytest.raises(LabelError, match=re.escape(message)):
+        check_extra_labels(write(tmp_path, name, content), OWN)
 
 
 def test_an_argument_is_a_file_by_ending_or_existence(tmp_path):

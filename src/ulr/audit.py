@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +35,8 @@ _MOST_COMPETING, _MOST_UNSTABLE = 5, 10
 # everything above half of them (nine tenths where there are two labels).
 _ALMOST_NOTHING, _ALMOST_EVERYTHING = 0.1, 0.5
 
-Float = NDArray[np.float64]
 Predicted = NDArray[np.uint16]  # (n_sets, n_documents)
+Shares = tuple[tuple[str, float], ...]  # of labels, by name
 
 
 @dataclass(frozen=True)
@@ -51,17 +50,15 @@ class PhraseFinding:
 
 @dataclass(frozen=True)
 class LabelFinding:
-    """A label: how stable it is, what its phrases do, and how much it attracts.
-
-    `agreement_before` and `agreement_after`: when a combination gives a document this label, how
-    often another does too; None where none ever gives it. `documents`, `least` and `most`: the share
-    of the documents that it gets, in the mean and over the combinations, refined.
-    """
+    """A label: how stable it is, what its phrases do, and how much it attracts."""
 
     label: str
+    # When a combination gives a document this label, how often another does too; None where none
+    # ever gives it.
     agreement_before: float | None
     agreement_after: float | None
     share_of_disagreement: float
+    # The share of the documents that it gets, in the mean and over the combinations, refined.
     documents: float
     least: float
     most: float
@@ -70,82 +67,46 @@ class LabelFinding:
 
 
 @dataclass(frozen=True)
-class UnstableDocument:
-    """A document whose label depends on the phrases: its row, from 0, and the share of each label."""
-
-    row: int
-    labels: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
 class Audit:
-    """How far the combinations of phrases agree.
+    """How far the combinations of phrases agree, by name (before) and refined (after)."""
 
-    Attributes
-    ----------
-    documents, sets, possible_sets
-        Documents with words, combinations that were refined, and those that are possible.
-    agreement_before, agreement_after
-        How often two combinations agree on a document, by name and refined.
-    unanimous_before, unanimous_after
-        Share of the documents that all combinations agree on.
-    labels
-        Findings of each label.
-    competing
-        Pairs of labels, and their share of all disagreement, the largest first.
-    unstable
-        Documents that combinations agree on least, the worst first.
-    """
-
-    documents: int
-    sets: int
+    documents: int  # with words
+    sets: int  # combinations that were refined
     possible_sets: int
-    agreement_before: float
+    agreement_before: float  # how often two combinations agree on a document
     agreement_after: float
-    unanimous_before: float
+    unanimous_before: float  # share of the documents that all combinations agree on
     unanimous_after: float
     labels: tuple[LabelFinding, ...]
-    competing: tuple[tuple[str, str, float], ...]
-    unstable: tuple[UnstableDocument, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The audit as plain values."""
-        return asdict(self)
+    competing: tuple[tuple[str, str, float], ...]  # pairs of labels, their share of disagreement
+    # Rows, from 0, of the documents that combinations agree on least, and the share of each label.
+    unstable: tuple[tuple[int, Shares], ...]
 
 
-def audit(
-    texts: Sequence[str] | EncodedTexts, settings: Settings, progress: Progress = NO_PROGRESS
-) -> Audit:
-    """Refine every combination of the phrases of the labels on texts, and compare the results.
-
-    Parameters
-    ----------
-    texts
-        The documents.
-    settings
-        Labels, some of them with several phrases, and the parameters of the classifier.
-    progress
-        Receives the progress, and can cancel the audit.
-    """
+def audit(texts: Sequence[str], settings: Settings, progress: Progress = NO_PROGRESS) -> Audit:
+    """Refine every combination of the phrases of the labels on texts, and compare the results."""
     settings = resolve(settings, progress)
     labels = settings.label_set
     n_possible = math.prod(len(label.phrases) for label in labels)
-    if n_possible < 2 or settings.scores_pairs:
+    if n_possible < 2:
         raise LabelError(
             "an audit compares combinations of phrases, and there is only one; give some labels "
             "several phrases ('name: phrase; phrase')."
-            if n_possible < 2
-            else "an audit needs an encoder of texts; this one scores pairs of text and label."
         )
-    if not isinstance(texts, EncodedTexts):
-        progress.stage("Encoding", len(texts))
-        texts = encode(texts, text_encoder(settings), progress, with_words=settings.uses_words)
-    kept = np.flatnonzero(texts.vectors.any(axis=1))
+    if settings.scores_pairs:
+        raise LabelError(
+            "an audit needs an encoder of texts; this one scores pairs of text and label."
+        )
+    progress.stage("Encoding", len(texts))
+    encoded = encode(texts, text_encoder(settings), progress, with_words=settings.uses_words)
+    kept = np.flatnonzero(encoded.vectors.any(axis=1))
     if not len(kept):
         raise TextError("no document has a word that the encoder knows.")
     chosen = _combinations(labels, n_possible, settings.random_state)
-    before, after = _predict(texts, kept, settings, chosen, progress)
-    has_phrase = _has_phrase(labels, chosen)
+    before, after = _predict(encoded, kept, settings, chosen, progress)
+    # (n_phrases, n_sets) whether a combination has a phrase; phrases in the order of the labels.
+    places = zip(np.array(chosen).T, labels, strict=True)
+    has_phrase = np.stack([own == i for own, label in places for i in range(len(label.phrases))])
     by_name, refined = (_Agreement(each, has_phrase, len(labels)) for each in (before, after))
     return Audit(
         documents=len(kept),
@@ -174,18 +135,6 @@ def _combinations(labels: LabelSet, n_possible: int, random_state: int) -> list[
     return sorted(drawn)
 
 
-def _has_phrase(labels: LabelSet, chosen: list[tuple[int, ...]]) -> NDArray[np.bool_]:
-    """(n_phrases, n_sets) whether a combination has a phrase; phrases in the order of the labels."""
-    places = np.array(chosen).T
-    return np.stack(
-        [
-            own == i
-            for own, label in zip(places, labels, strict=True)
-            for i in range(len(label.phrases))
-        ]
-    )
-
-
 def _predict(
     texts: EncodedTexts,
     kept: NDArray[np.intp],
@@ -198,17 +147,12 @@ def _predict(
     vectors = encode_labels(replace(settings, labels=phrases))
     assert vectors is not None
     starts = np.cumsum([0, *(len(label.phrases) for label in settings.labels)])[:-1]
-
-    def anchor_sets() -> Iterator[NDArray[np.float32]]:
-        for each in chosen:
-            yield vectors[starts + np.array(each)]
-
     before = np.empty((len(chosen), len(kept)), dtype=np.uint16)
     after = np.empty_like(before)
     counts = texts.word_counts
     refined = refine_many(
         texts.vectors[kept],
-        anchor_sets(),
+        (vectors[starts + np.array(each)] for each in chosen),
         extra_anchors=encode_extra_labels(settings),
         word_counts=None if counts is None else counts[kept],
         **settings.refine_options,
@@ -242,8 +186,9 @@ class _Agreement:
         of_sets = others.sum(axis=1) / (n_sets - 1) / n_documents
         self.counts, self.sizes, self.n_sets = counts, sizes, n_sets
         self.of_documents = (counts * (counts - 1)).sum(axis=0) / (n_sets * (n_sets - 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.of_labels = np.where(given > 0, same / given, np.nan)
+        self.of_labels = [
+            None if n == 0 else s / n for s, n in zip(same.tolist(), given.tolist(), strict=True)
+        ]
         self.of_phrases = (has_phrase * of_sets).sum(axis=1) / sets_with
         # Two sets drawn with replacement disagree that often; it is what phrases can explain.
         spread = max(disagreements / n_sets**2, 1e-12)
@@ -261,8 +206,8 @@ def _label_findings(
         sizes = refined.sizes[:, i]
         yield LabelFinding(
             label=label.name,
-            agreement_before=_number(by_name.of_labels[i]),
-            agreement_after=_number(refined.of_labels[i]),
+            agreement_before=by_name.of_labels[i],
+            agreement_after=refined.of_labels[i],
             share_of_disagreement=float(refined.explained[list(own)].sum()) if several else 0.0,
             documents=float(sizes.mean()),
             least=float(sizes.min()),
@@ -277,10 +222,6 @@ def _label_findings(
                 for phrase, p in zip(label.phrases, own, strict=True)
             ),
         )
-
-
-def _number(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _attracts(share: float, n_labels: int) -> str | None:
@@ -301,11 +242,11 @@ def _competing(labels: LabelSet, refined: _Agreement) -> Iterator[tuple[str, str
 
 def _unstable(
     labels: LabelSet, kept: NDArray[np.intp], refined: _Agreement
-) -> Iterator[UnstableDocument]:
+) -> Iterator[tuple[int, Shares]]:
     for place in np.argsort(refined.of_documents, kind="stable")[:_MOST_UNSTABLE]:
         if refined.of_documents[place] >= 1.0:
             return
         shares = refined.counts[:, place] / refined.n_sets
         order = np.argsort(-shares, kind="stable")
         found = tuple((labels.names[i], float(shares[i])) for i in order if shares[i] > 0)
-        yield UnstableDocument(int(kept[place]), found)
+        yield int(kept[place]), found

@@ -59,9 +59,10 @@ def store_errors(name: str | Path, error: type[InputError] = TableError) -> Iter
 @contextlib.contextmanager
 def open_bytes(name: str | Path) -> Iterator[IO[bytes]]:
     """Content of a file, decompressed if it is gzipped; its ending does not matter."""
-    system, path = file_system(name)
+    system, path = file_system(name) if is_remote(name) else (None, str(name))
     # Not fsspec for local files: it runs Python code for every line, a tenth of the time for JSON.
-    with system.open(path, "rb") if is_remote(name) else Path(path).open("rb") as raw:
+    local = Path(path.removeprefix("file://"))
+    with local.open("rb") if system is None else system.open(path, "rb") as raw:
         compressed = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
         file: Any = gzip.GzipFile(fileobj=raw) if compressed else raw

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -85,19 +86,7 @@ class _Entry:
 
 
 def as_label_set(given: Any) -> LabelSet:
-    """Labels in any of their forms.
-
-    Parameters
-    ----------
-    given
-        A list of names; a mapping of names to one or several phrases; a `Path` of a file; or a
-        `LabelSet`.
-
-    Raises
-    ------
-    LabelError
-        When a name is empty or given twice, a phrase belongs to two labels, or there are fewer
-        than two labels.
+    """Labels from a list of names, a mapping of names to one or several phrases, or a file's `Path`.
 
     Examples
     --------
@@ -111,8 +100,8 @@ def as_label_set(given: Any) -> LabelSet:
         return read_labels(given)
     if isinstance(given, str):
         raise LabelError(
-            f"labels must be a list of names or a mapping; got the text {shown(given)}. Use "
-            "ulr.labels.parse_labels for one line of names, read_labels for a file."
+            f"labels must be a list of names or a mapping; got the text {shown(given)}. Split it into "
+            "names, or give the Path of a label file."
         )
     if isinstance(given, Mapping):
         return _validated(_mapping_entries(given.items(), "labels"))
@@ -121,33 +110,24 @@ def as_label_set(given: Any) -> LabelSet:
     raise LabelError(f"labels must be a list of names or a mapping; got {type(given).__name__}.")
 
 
-def parse_labels(text: str) -> LabelSet:
-    """Labels from one line, ``world, sports, technology: science; computers``."""
-    return _validated(_text_entries(text))
-
-
 def labels_from_arguments(values: Iterable[str]) -> LabelSet:
-    """Labels from command-line arguments: names of files, or labels themselves; they add up."""
+    """Labels from command-line arguments, which add up.
+
+    Each is the name of a file, or a line ``world, sports, technology: science; computers``.
+    """
     entries: list[_Entry] = []
     for value in values:
         if is_label_file(value):
             entries += _file_entries(Path(value))
         else:
-            entries += _text_entries(value, len(entries))
+            for item in value.rstrip().rstrip(",").split(","):
+                entries.append(_line_entry(f"label {len(entries) + 1}", item))
     return _validated(entries)
-
-
-def _text_entries(text: str, n_before: int = 0) -> list[_Entry]:
-    items = text.rstrip().rstrip(",").split(",")
-    return [_line_entry(f"label {i}", item) for i, item in enumerate(items, n_before + 1)]
 
 
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
-    try:
-        return value.lower().endswith(_FILE_ENDINGS) or Path(value).is_file()
-    except (OSError, ValueError):  # a list of labels can be longer than any file's name
-        return False
+    return value.lower().endswith(_FILE_ENDINGS) or os.path.isfile(value)
 
 
 def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
@@ -156,7 +136,7 @@ def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
     None of them may be a name or phrase of a label.
     """
     if isinstance(given, Path):
-        entries = [_Entry(where, item) for where, item in list_entries(given)]
+        entries = _file_entries(given)
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise LabelError(f"extra labels must be a list of names; got {shown(given)}.")
     else:
@@ -166,6 +146,8 @@ def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
     names: dict[str, str] = {}
     for entry in entries:
         name = one_text(entry.name, entry.where, "name")
+        if entry.phrases is not None:
+            raise LabelError(f"{entry.where}: extra label {shown(name)} cannot have phrases.")
         if name.casefold() in taken:
             raise LabelError(
                 f"{entry.where}: extra label {shown(name)} equals a name or phrase of the label "
@@ -194,45 +176,27 @@ def read_labels(path: str | Path) -> LabelSet:
 
 
 def _file_entries(path: Path) -> list[_Entry]:
-    text, ending = _read_text(path), path.suffix.lower()
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise LabelError(f"there is no label file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+    ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
         return _table_entries(text, path.name)
     if ending not in _VALUE_ENDINGS:
-        return [_line_entry(where, line) for where, line in _lines(text, path.name)]
+        return [
+            _line_entry(f"{path.name} line {number}", line)
+            for number, line in enumerate(text.splitlines(), 1)
+            if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# ")
+        ]
     value = _parse(text, path)
     if isinstance(value, _Pairs):
         return _mapping_entries(value, path.name)
     if isinstance(value, list):
         return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
     raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
-
-
-def list_entries(path: Path) -> list[tuple[str, Any]]:
-    """Items of a file and where each stands: lines of text, or items of a JSON or YAML list."""
-    text = _read_text(path)
-    if path.suffix.lower() not in _VALUE_ENDINGS:
-        return list(_lines(text, path.name))
-    value = _parse(text, path)
-    if not isinstance(value, list) or isinstance(value, _Pairs):
-        found = "a mapping" if isinstance(value, _Pairs) else shown(value)
-        raise LabelError(f"{path.name} must hold a list; it holds {found}.")
-    return [(f"{path.name} entry {i}", item) for i, item in enumerate(value, 1)]
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise LabelError(f"there is no label file {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-
-
-def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
-    """Lines with content, and where they stand."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# "):
-            yield f"{source} line {number}", line
 
 
 def _line_entry(where: str, line: str) -> _Entry:
@@ -286,7 +250,15 @@ def _parse(text: str, path: Path) -> Any:
     try:
         if path.suffix.lower() == ".json":
             return json.loads(text, object_pairs_hook=_Pairs)
-        return _yaml_value(text)
+        # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases
+        # can expand a small file without bound.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
+            raise ValueError("a label file cannot use YAML aliases")
+        node = yaml.compose(text, yaml.BaseLoader)
+        value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
+        if isinstance(node, yaml.MappingNode):
+            return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
+        return None if node is None else value_of(node)
     except json.JSONDecodeError as error:
         raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
@@ -296,18 +268,6 @@ def _parse(text: str, path: Path) -> Any:
         raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
     except (ValueError, RecursionError) as error:
         raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
-
-
-def _yaml_value(text: str) -> Any:
-    # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases can
-    # expand a small file without bound.
-    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
-        raise ValueError("a label file cannot use YAML aliases")
-    node = yaml.compose(text, yaml.BaseLoader)
-    value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
-    if isinstance(node, yaml.MappingNode):
-        return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
-    return None if node is None else value_of(node)
 
 
 def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:

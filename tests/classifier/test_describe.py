@@ -68,9 +68,3 @@ def test_characteristic_words_are_more_frequent_in_their_label():
     found = characteristic_words(texts + others, np.append(labels, [2] * 40), 3)
     assert (found[0][0], found[1][0]) == ("red", "blue")
     assert "common" not in found[2]
-
-
-def test_labels_without_documents_have_no_words():
-    found = characteristic_words(["some words here", "some words"], np.array([0, 0]), 3)
-    assert found == [(), (), ()]
-    assert characteristic_words(["", ""], np.array([-1, 0]), 2) == [(), ()]

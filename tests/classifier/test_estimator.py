@@ -269,23 +269,7 @@ def test_labels_are_not_refined_where_many_texts_are_in_other_languages():
     assert known.method_ == "discriminant"
 
 
-def test_an_encoder_that_scores_pairs_is_diagnosed():
-    found = DatalessClassifier(LABELS, encoder=CosineScorer()).fit(TEXTS).diagnosis_
-    assert [label.label for label in found.labels] == LABELS
-    assert found.documents == sum(map(bool, TEXTS))
-
-
-# Samples and threads
-
-
-def test_a_fit_on_a_sample_predicts_nearly_the_same():
-    texts, truth = generated_texts(4000, own=0.5)
-    classifier = DatalessClassifier(LABELS, encoder=static()).fit(texts)
-    sampled = DatalessClassifier(LABELS, encoder=static(), fit_sample=1000).fit(texts)
-    assert (classifier.refinement_.n_fitted, sampled.refinement_.n_fitted) == (4000, 1000)
-    assert len(sampled.refinement_.predictions) == 4000
-    assert (sampled.predict(texts) == classifier.predict(texts)).mean() > 0.98
-    assert sampled.score(texts, truth) > 0.9
+# Threads
 
 
 def test_concurrent_fits_and_more_threads_give_the_results_of_sequential_ones(tmp_path):

@@ -179,7 +179,6 @@ def test_model_is_replaced_with_force(classify):
         (["-t", "body"], "in.csv has no column 'body'; it has: id, text"),
         (["-o", "x" * 300 + ".csv"], "File name too long"),
         (["-o", ""], "name of the output is empty"),
-        (["-o", "none/out.csv"], "there is no folder none"),
         (["--prior", "1,1"], "each of the 3 labels"),
         (["--fit-sample", "0"], "--fit-sample must be"),
         (["--method", "best"], "method must be one of"),

@@ -59,19 +59,6 @@ def test_tables_show_the_figures(tmp_path, command, word_vectors):
     assert "2 true labels equal a name only if case and blanks are ignored" in result.out
 
 
-def test_none_label_is_a_true_label_too(tmp_path, command, word_vectors):
-    path = tmp_path / "in.csv"
-    path.write_text("text,truth\nstriker goal,sports\nrain fog,weather\nphysics art,Other\n")
-    task = [path, "-l", "sports, weather", "--truth", "truth", "--encoder", word_vectors]
-    assert "'Other' is not a label" in command("evaluate", *task).err
-    result = command("evaluate", *task, "--none", "0.3", "--none-label", "other", "--json")
-    assert (result.code, result.err) == (0, "")
-    figures = json.loads(result.out)
-    names = [each["label"] for each in figures["comparison"]["after"]["labels"]]
-    assert names == ["sports", "weather", "other"]
-    assert len(figures["labels"]) == 2
-
-
 def test_many_labels_show_the_most_confused_pairs(tmp_path, command):
     labels = ", ".join(["sports", "weather", "cooking", *map(str, range(10))])
     path = tmp_path / "in.csv"

@@ -57,29 +57,12 @@ def test_name_of_a_missing_file_is_no_text(classified, command):
     assert (result.code, result.err) == (1, "ulr: there is no file missing.csv.\n")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "is not a saved model; it has no model.json"),
-        ("{}", "has model format None"),
-        ('{"format":' * 100_000, "model.json cannot be read"),
-        ('"account access"', "is damaged"),
-    ],
-    ids=["missing", "empty", "deep", "another label"],
-)
-def test_a_damaged_model_is_one_short_error(classified, command, tmp_path, content, message):
+def test_a_damaged_model_is_one_short_error(classified, command, tmp_path):
     shutil.copytree(classified.model, tmp_path, dirs_exist_ok=True)
-    settings = tmp_path / "model.json"
-    if content is None:
-        settings.unlink()
-    elif content.startswith("{"):
-        settings.write_text(content)
-    else:
-        settings.write_text(settings.read_text().replace(content, '"delivery time"'))
+    (tmp_path / "model.json").write_text('{"format":' * 100_000)
     result = command("predict", tmp_path, "some text")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"ulr: {tmp_path}")
-    assert message in result.err
+    assert result.err.startswith(f"ulr: {tmp_path}/model.json cannot be read")
     assert result.err.count("\n") == 1
     assert len(result.err) < 500
 

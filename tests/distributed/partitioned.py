@@ -22,9 +22,9 @@ OTHERS = "the of on and scored fell twice trip hotel".split()
 N_SAMPLED = 300
 
 
-def documents(count, seed=0):
+def documents(count):
     """Texts with words of a topic, of others and of none; some are empty."""
-    draw = random.Random(seed)
+    draw = random.Random(0)
     texts = []
     for _ in range(count):
         topic = draw.choice(LABELS)
@@ -109,24 +109,16 @@ def labels_by_id(folder):
 class OnStage:
     """Progress that calls a function once, after the first result of a stage."""
 
-    def __init__(self, stage, action, at_start=False):
-        self._stage, self._action, self._at_start = stage, action, at_start
-        self._current, self.called = None, 0
-        self.stages, self.rows = [], {}
+    def __init__(self, stage="", action=None):
+        self._stage, self._action = stage, action
+        self._current, self.called, self.rows = None, False, {}
 
     def stage(self, name, total=None, unit="documents"):
         self._current = name
-        self.stages.append(name)
         self.rows[name] = 0
-        if self._at_start:
-            self._act()
 
     def advance(self, count=1):
         self.rows[self._current] += count
-        if not self._at_start:
-            self._act()
-
-    def _act(self):
         if self._current == self._stage and not self.called:
-            self.called = 1
+            self.called = True
             self._action()

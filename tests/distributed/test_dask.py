@@ -56,28 +56,23 @@ def scale(cluster, n_workers):
     wait_until(lambda: len(cluster.scheduler.workers) == n_workers)
 
 
-def worker_pids(cluster):
-    return [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
-
-
-def test_files_are_those_of_one_process(cluster, workers, task, word_vectors, tmp_path):
+@pytest.mark.parametrize("stage", ["never", "Sampling", "Labelling"])
+def test_files_are_those_of_one_process_even_if_a_worker_is_killed(
+    cluster, workers, task, word_vectors, tmp_path, stage
+):
     source, expected = task
     scale(cluster, 2)
-    report = run_job(source, word_vectors, tmp_path / "out", workers)
+    pid = next(nanny.pid for nanny in cluster.workers.values() if nanny.pid)
+    progress = OnStage(stage, lambda: os.kill(pid, signal.SIGKILL))
+    report = run_job(source, word_vectors, tmp_path / "out", workers, progress=progress)
+    assert progress.called == (stage != "never")
     assert content(tmp_path / "out") == expected
     assert (report.labelled, report.job.documents) == (len(SIZES), sum(SIZES))
+
+
+def test_an_error_of_the_work_is_raised(workers):
     with pytest.raises(ValueError, match="7 is refused"):
         list(workers.map(tasks.refuse, [7]))
-
-
-@pytest.mark.parametrize("stage", ["Sampling", "Labelling"])
-def test_a_killed_worker_changes_nothing(cluster, workers, task, word_vectors, tmp_path, stage):
-    source, expected = task
-    scale(cluster, 2)
-    progress = OnStage(stage, lambda: os.kill(worker_pids(cluster)[0], signal.SIGKILL))
-    run_job(source, word_vectors, tmp_path / "out", workers, progress=progress)
-    assert progress.called
-    assert content(tmp_path / "out") == expected
 
 
 def test_a_job_goes_on_when_all_workers_are_lost_and_new_ones_join(
@@ -193,8 +188,7 @@ def test_a_job_without_any_fit_worker_stops_with_one_sentence(
     cluster, workers, task, word_vectors, tmp_path, start_worker
 ):
     start_worker(OTHER_VERSION)
-    scale_to_none = threading.Timer(0, cluster.scale, [0])
-    scale_to_none.start()
+    cluster.scale(0)
     wait_until(lambda: len(cluster.scheduler.workers) == 1)
     with pytest.raises(ClusterError, match=r"no worker at .* can be used: .* has ulr 0\.0\.1 and"):
         run_job(task[0], word_vectors, tmp_path / "out", workers)

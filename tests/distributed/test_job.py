@@ -53,18 +53,17 @@ def job(word_vectors, tmp_path):
     )
 
 
+@pytest.mark.parametrize("fit_sample", [N_SAMPLED, None], ids=["sample", "all"])
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(
-    "sizes",
-    [[500], [0, 1, 480, 19], [20] * 25],
-    ids=["one", "uneven and empty", "many small"],
+    "sizes", [[500], [0, 1, 480, 19], [20] * 25], ids=["one", "uneven and empty", "many small"]
 )
-def test_files_are_those_of_one_process(tmp_path, word_vectors, sizes, ending):
+def test_files_are_those_of_one_process(tmp_path, word_vectors, sizes, ending, fit_sample):
     if ending == "jsonl":
         sizes = [size for size in sizes if size]  # one process refuses a file of 0 bytes
     source = write_partitions(tmp_path / "in", sizes, ending)
-    single = run_single(source, word_vectors, tmp_path / "single")
-    report = run_job(source, word_vectors, tmp_path / "out", HERE)
+    single = run_single(source, word_vectors, tmp_path / "single", fit_sample=fit_sample)
+    report = run_job(source, word_vectors, tmp_path / "out", HERE, fit_sample=fit_sample)
     assert content(tmp_path / "out") == content(tmp_path / "single")
     ignored = {"seconds": 0, "output": ""}
     assert report.job.as_dict() | ignored == single.as_dict() | ignored
@@ -81,12 +80,6 @@ def test_a_process_killed_in_any_stage_changes_nothing(job, stage):
         job.run(workers, progress=progress)
     assert progress.called
     assert content(job.output) == job.expected()
-
-
-def test_all_documents_are_fitted_when_they_are_few(job):
-    report = job.run(fit_sample=None)
-    assert content(job.output) == job.expected(fit_sample=None)
-    assert report.job.fitted_documents == 500 - report.job.empty_documents
 
 
 def test_a_text_file_of_0_bytes_is_an_empty_partition(job):
@@ -135,7 +128,7 @@ def test_files_full_of_copies_give_the_model_of_one_process(tmp_path, word_vecto
 
 
 def test_manifest_and_progress_count_everything(job):
-    progress = OnStage("", lambda: None)
+    progress = OnStage()
     report = job.run(progress=progress)
     found = job.manifest()
     assert found["documents"] == sum(found["labels"].values()) + report.job.empty_documents == 500
@@ -181,9 +174,9 @@ def test_a_damaged_record_or_model_is_not_trusted(job):
     (job.output / "_ulr/done/part-001.jsonl.json").write_text("{")
     assert job.run().labelled == 1
     (job.output / "_ulr/model/model.json").write_text("{}")
-    progress = OnStage("", lambda: None)
+    progress = OnStage()
     job.run(progress=progress)
-    assert "Sampling" in progress.stages
+    assert "Sampling" in progress.rows
     assert content(job.output) == expected
 
 
@@ -295,20 +288,6 @@ def test_vectors_are_kept_as_float16(job, word_vectors, tmp_path):
     np.testing.assert_array_equal(kept, expected)
     (vectors / "part-000.jsonl.npy").unlink()
     assert job.run(vectors=str(vectors)).labelled == 1
-
-
-def test_parts_together_are_the_job(job):
-    with pytest.raises(ClusterError, match="run it first with --part 0/2"):
-        job.run(part=(1, 2))
-    fitted = job.run(part=(0, 2))
-    assert (fitted.job, fitted.labelled) == (None, 0)
-    last = job.run(part=(2, 2))
-    assert (last.job, last.labelled) == (None, 1)
-    assert not (job.output / "_SUCCESS.json").exists()
-    first = job.run(part=(1, 2))
-    assert (first.job.documents, first.labelled) == (500, 2)
-    assert job.manifest()["documents"] == 500
-    assert content(job.output) == job.expected()
 
 
 def test_a_part_refuses_files_that_were_not_sampled(job):

@@ -107,20 +107,27 @@ def test_files_of_a_store_are_those_of_one_process(bucket, expected, word_vector
     assert np.load(bucket.download("vectors") / "part-002.csv.npy").shape[0] == 130
 
 
-def test_a_second_run_labels_nothing_unless_an_input_has_changed(bucket, word_vectors):
-    def run():
-        return run_job(bucket.source, word_vectors, bucket.output, HERE)
+@pytest.mark.parametrize("protocol", ["s3", "memory"], ids=["ETags", "no ETags"])
+def test_a_second_run_labels_nothing_unless_a_file_has_changed(
+    bucket, expected, word_vectors, protocol
+):
+    files, root = fsspec.filesystem(protocol), f"{protocol}://{bucket.name}"
+    if protocol == "memory":
+        files.put(str(expected.source), f"{root}/in", recursive=True)
+
+    def run(**settings):
+        return run_job(f"{root}/in", word_vectors, f"{root}/out", HERE, **settings)
 
     assert (run().labelled, run().resumed) == (len(SIZES), len(SIZES))
-    changed = bucket.files.cat_file(f"{bucket.name}/in/part-000.csv").replace(b"trade", b"snows")
-    bucket.files.pipe_file(f"{bucket.name}/in/part-000.csv", changed)
+    assert files.cat_file(f"{root}/out/part-002.csv") == expected.content["part-002.csv"]
+    changed = files.cat_file(f"{root}/in/part-000.csv").replace(b"trade", b"snows")
+    files.pipe_file(f"{root}/in/part-000.csv", changed)
     assert run().labelled > 0
-    assert b"snows" in bucket.files.cat_file(f"{bucket.name}/out/part-000.csv")
+    assert b"snows" in files.cat_file(f"{root}/out/part-000.csv")
     with pytest.raises(ClusterError, match="another job"):
-        run_job(bucket.source, word_vectors, bucket.output, HERE, random_state=1)
-    bucket.files.rm_file(f"{bucket.name}/out/part-002.csv")
+        run(random_state=1)
+    files.rm_file(f"{root}/out/part-002.csv")
     assert run().labelled == 1
-    bucket.files.rm_file(f"{bucket.name}/in/part-002.csv")
 
 
 def test_a_job_goes_on_when_the_store_is_back(bucket, store, expected, word_vectors):
@@ -156,22 +163,6 @@ def test_what_a_store_refuses_is_one_sentence(bucket, store, word_vectors):
         store.check_keys_after("inf")
     with pytest.raises(TableError, match="with: pip install gcsfs"):
         find_partitions(["gs://bucket/*.csv"])
-
-
-def test_without_etags_a_changed_input_is_found_by_its_content(expected, word_vectors, tmp_path):
-    memory = fsspec.filesystem("memory")
-    memory.put(str(expected.source), "/in", recursive=True)
-
-    def run():
-        return run_job("memory://in", word_vectors, "memory://out", HERE)
-
-    assert (run().labelled, run().resumed) == (len(SIZES), len(SIZES))
-    memory.get("/out/", str(tmp_path / "out"), recursive=True)
-    assert content(tmp_path / "out") == expected.content
-    changed = memory.cat_file("/in/part-004.csv").replace(b"trade", b"snows")
-    memory.pipe_file("/in/part-004.csv", changed)
-    assert run().labelled > 0
-    assert b"snows" in memory.cat_file("/out/part-004.csv")
 
 
 def test_an_address_of_a_local_file_is_its_path(expected, word_vectors, tmp_path):

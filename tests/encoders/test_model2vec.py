@@ -84,5 +84,5 @@ def test_other_folders_are_refused(folder, tmp_path):
     with pytest.raises(EncoderError, match="cannot be read as a model2vec folder"):
         load_encoder(f"static:{tmp_path}")
     (folder() / "tokenizer.json").write_text("{}")
-    with pytest.raises(EncoderError, match=r"tokenizer\.json cannot be read"):
+    with pytest.raises(EncoderError, match="cannot be read as a model2vec folder"):
         load_encoder(f"static:{tmp_path}")

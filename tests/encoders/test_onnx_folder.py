@@ -192,5 +192,5 @@ def test_incomplete_and_damaged_folders_are_refused(tmp_path):
         load(tmp_path)
     save_settings(tmp_path)
     (tmp_path / "modules.json").write_text("[{")
-    with pytest.raises(EncoderError, match="is not a complete model of sentence-transformers"):
+    with pytest.raises(EncoderError, match="cannot be read as a model of sentence-transformers"):
         load(tmp_path)

@@ -1,6 +1,7 @@
 """Pieces of texts, and integers that are looked up by them."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from hypothesis import given, settings
@@ -46,6 +47,17 @@ def test_integers_stay_the_same_while_the_memo_grows_and_is_emptied():
                 for piece in split_by_python(text):
                     expected += [7, 7] if piece == "\n" else [len(piece)] * len(piece)
                 assert values[end - count : end].tolist() == expected
+
+
+def test_threads_get_the_same_integers_while_the_memo_is_emptied():
+    memo = PieceMemo(lengths_of, max_pieces=100)
+    batches = [[f"{'x' * (i % 9)} {i}" for i in range(n, n + 300)] for n in range(0, 3000, 60)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(memo, batches))
+    for batch, (values, counts) in zip(batches, found, strict=True):
+        pieces = [piece for text in batch for piece in split_by_python(text)]
+        assert values.tolist() == [len(piece) for piece in pieces for _ in piece]
+        assert counts.tolist() == [len(text) + 1 for text in batch]
 
 
 def test_each_piece_is_computed_once():

@@ -1,28 +1,13 @@
 """Any object with `encode` is an encoder; its vectors are checked in every batch."""
 
-import zlib
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from letters import Letters
 
-from ulr.encoders import SplitTexts, StaticEncoder, encode_texts, fingerprint
+from ulr.encoders import SplitTexts, encode_texts, fingerprint
 from ulr.errors import EncoderError
-
-
-class HashingEncoder:
-    """A text is the sum of random vectors, one per word, seeded by its hash."""
-
-    def __init__(self, n_dims=8):
-        self.n_dims = n_dims
-
-    def encode(self, texts):
-        return np.array([self._vector(text) for text in texts])
-
-    def _vector(self, text):
-        draws = [np.random.default_rng(zlib.crc32(w.encode())) for w in text.split()]
-        return sum((draw.standard_normal(self.n_dims) for draw in draws), np.zeros(self.n_dims))
 
 
 class Gives:
@@ -55,30 +40,17 @@ class Steps:
         self.steps.append(count)
 
 
-class Batches(HashingEncoder):
-    batch_texts = 3
-
-    def __init__(self):
-        super().__init__()
-        self.asked = []
-
-    def encode(self, texts):
-        self.asked.append(list(texts))
-        return super().encode(texts)
-
-
 @settings(deadline=None)
 @given(st.lists(st.text("ab ", max_size=2), min_size=1, max_size=20))
 def test_each_distinct_text_is_encoded_once_in_batches(texts):
-    encoder, progress = Batches(), Steps()
+    encoder, progress = Letters(), Steps()
+    encoder.batch_texts = 3
     vectors = encode_texts(encoder, texts, progress)
-    np.testing.assert_array_equal(vectors, HashingEncoder().encode(texts).astype(np.float32))
+    np.testing.assert_array_equal(vectors, Letters().encode(texts))
     assert [text for batch in encoder.asked for text in batch] == list(dict.fromkeys(texts))
     assert all(len(batch) == 3 for batch in encoder.asked[:-1])
     assert sum(progress.steps) == len(texts)
-    split = Batches()
-    np.testing.assert_array_equal(encode_texts(split, SplitTexts(texts)), vectors)
-    assert split.asked == encoder.asked
+    np.testing.assert_array_equal(encode_texts(Letters(), SplitTexts(texts)), vectors)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +72,11 @@ def test_anything_but_a_float_vector_a_text_is_refused(answer, found):
 
 def test_no_texts_and_dimensions_that_change_between_batches_are_refused():
     with pytest.raises(EncoderError, match="there are no texts to encode"):
-        encode_texts(HashingEncoder(), [])
+        encode_texts(Letters(), [])
     with pytest.raises(EncoderError, match="returned vectors of 3 dimensions, then of 4"):
         encode_texts(Gives(np.ones((2048, 3)), np.ones((1, 4))), list(map(str, range(2049))))
 
 
 def test_fingerprint_is_the_encoders_own_or_its_class():
-    encoder = HashingEncoder()
-    assert fingerprint(encoder) == fingerprint(HashingEncoder(3)) == f"{__name__}.HashingEncoder"
-    encoder.fingerprint = "hashing, seed 1"
-    assert fingerprint(encoder) == "hashing, seed 1"
-    assert fingerprint(StaticEncoder.embedded()).startswith("static wordllama ")
+    assert fingerprint(Gives()) == fingerprint(Gives(1)) == f"{__name__}.Gives"
+    assert fingerprint(Letters()) == "letters"

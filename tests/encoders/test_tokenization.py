@@ -1,6 +1,5 @@
 """Tokens of pieces are those of the whole text."""
 
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -57,18 +56,6 @@ def test_spaces_line_ends_and_special_tokens_are_kept(both, kind):
     texts += ["<s>", "plain", "", "a </s> b", "x < y > z", "end<unk>", "last\n", "</s>"]
     texts += ["word" * 500, "tab\there", "日本語 テキスト", "😀 😀", "cut \ud83d emoji"]
     assert_same(both, kind(texts))
-
-
-def test_threads_get_the_same_tokens_while_the_memo_is_emptied(tokenizer):
-    random = np.random.default_rng(0)
-    words = [f"w{number:x}" for number in range(3000)]
-    batches = [[" ".join(random.choice(words, 20)) for _ in range(64)] for _ in range(48)]
-    small, whole = PieceTokenizer(tokenizer, max_pieces=500), WholeTextTokenizer(tokenizer)
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(small, batches))
-    for batch, ours in zip(batches, found, strict=True):
-        for mine, expected in zip(ours, whole(batch), strict=True):
-            np.testing.assert_array_equal(mine, expected)
 
 
 def test_only_texts_with_special_tokens_are_tokenized_as_a_whole(tokenizer):

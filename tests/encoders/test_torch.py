@@ -15,11 +15,7 @@ from hub_server import HubServer
 from tiny import TEXTS, save_encoder, torch, transformers
 
 from ulr import load_encoder
-from ulr.encoders import (
-    TransformerEncoder,
-    encode_texts,
-    label_encoder,
-)
+from ulr.encoders import TransformerEncoder, encode_texts, label_encoder
 from ulr.errors import EncoderError
 
 st = pytest.importorskip(
@@ -124,31 +120,15 @@ def test_settings_are_those_of_the_models_own_files(save_st, settings, described
         assert label_encoder(encoder) is encoder
 
 
-def test_older_folders_state_length_case_and_pooling_otherwise(save_st):
+def test_older_folders_state_length_and_case_in_another_file(save_st):
     folder = save_st()
     (folder / "sentence_bert_config.json").write_text(
         json.dumps({"max_seq_length": 514, "do_lower_case": True})
     )
-    modes = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
-    (folder / "1_Pooling" / "config.json").write_text(
-        json.dumps({"word_embedding_dimension": 32, **modes})
-    )
     encoder = TransformerEncoder(folder)
     assert encoder.max_tokens == 64  # a length beyond the positions is cut to them
-    assert "cls, 64 tokens" in encoder.fingerprint
     assert "lower case" in encoder.fingerprint
-    np.testing.assert_allclose(
-        *encoder.encode(["Rain in the NORTH", "rain in the north"]), atol=1e-5
-    )
     assert np.isfinite(encoder.encode(["goal " * 900])).all()
-
-
-def test_the_encoder_of_a_model_with_a_decoder_is_used(tmp_path, roberta):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(roberta)
-    sizes = {"vocab_size": len(tokenizer), "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1}
-    transformers.T5Model(transformers.T5Config(**sizes)).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    assert TransformerEncoder(tmp_path).encode(TEXTS).shape == (len(TEXTS), 16)
 
 
 def pickled(folder):

@@ -262,8 +262,8 @@ def test_truth_is_compared_ignoring_case_and_blanks_which_is_counted(tmp_path, e
 @pytest.mark.parametrize(
     ("truth", "labels", "error", "message"),
     [
-        ("wether", LABELS, LabelError, r"in\.csv row 2: the true label 'wether' .* sports, bus"),
-        ("Us", {"us": "we", "US": "America"}, LabelError, "row 2: the true label 'Us' is not a"),
+        ("wether", LABELS, LabelError, r"in\.csv row 2: 'wether' is not .* sports, bus"),
+        ("Us", {"us": "we", "US": "America"}, LabelError, "row 2: 'Us' is not a"),
         (" ", LABELS, TableError, "no row has a true label in column 'truth'"),
     ],
     ids=["no label", "case matters", "empty"],

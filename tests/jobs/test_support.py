@@ -79,7 +79,7 @@ def test_further_texts_are_read_by_the_columns_of_the_documents_or_their_own(
         (
             "text,label\na,sports\nb,tennis\n",
             LabelError,
-            "few.csv row 2: the label 'tennis' is not",
+            "few.csv row 2: 'tennis' is not a label",
         ),
         ("text,label\na,sports\nb,\n", LabelError, "few.csv row 2: the label is empty"),
         ("text,label\na,sports\nb\n", TableError, "line 3 has 1 fields, but 2 were expected"),
@@ -94,7 +94,7 @@ def test_examples_that_cannot_be_used_are_refused_by_row(tmp_path, content, erro
 def test_rows_are_counted_through_all_batches(tmp_path):
     rows = [["goal", "sports"]] * 6000 + [["goal", "football"]]
     path = write_rows(tmp_path / "few.csv", rows, ["text", "label"])
-    with pytest.raises(LabelError, match=r"few\.csv row 6001: the label 'football'"):
+    with pytest.raises(LabelError, match=r"few\.csv row 6001: 'football'"):
         read(path)
 
 

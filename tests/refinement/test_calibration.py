@@ -119,14 +119,6 @@ def test_it_is_the_same_every_time_and_for_any_number_of_threads():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"prior": "balanced"}, {"prior": [0.2] * 5}, {"max_iter": 3}, {"fit_sample": 100}]
-)
-def test_settings_of_the_refinement_are_used(settings):
-    documents, anchors, _ = task(300)
-    assert np.isfinite(confidence(documents, anchors, **settings)[0]).all()
-
-
-@pytest.mark.parametrize(
     "settings", [{"method": "ulr"}, {"method": "none"}, {"distance": "l2"}, {"distance": "dot"}]
 )
 def test_every_method_is_calibrated(settings):

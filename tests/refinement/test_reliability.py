@@ -45,21 +45,6 @@ def test_it_is_that_of_rotated_documents(n_labels, n_dims, centre):
     assert kappa(documents, anchors, centre=centre) == pytest.approx(expected, abs=0.02)
 
 
-def test_it_is_high_where_names_describe_the_documents_and_zero_where_they_do_not():
-    documents, anchors, _ = topics(1, n=2_000, n_dims=64)
-    assert kappa(documents, anchors) > 0.4
-    names = np.random.default_rng(0).normal(size=(20, *anchors.shape)).astype(np.float32)
-    assert abs(np.mean([kappa(documents, each) for each in names])) < 0.1
-    assert kappa(documents, documents[:4]) < kappa(documents, anchors)
-
-
-def test_it_depends_neither_on_order_nor_on_length():
-    documents, anchors, _ = topics(3, n=900)
-    whole = kappa(documents, anchors)
-    assert kappa(documents[::-1].copy(), anchors) == pytest.approx(whole, abs=1e-12)
-    assert kappa(3 * documents, 0.1 * anchors) == pytest.approx(whole, abs=0.01)
-
-
 def test_excluded_documents_do_not_count():
     documents, anchors, _ = topics(3, n=900)
     known = np.where(np.arange(900) < 600, -1, EXCLUDED).astype(np.int32)

@@ -41,14 +41,6 @@ def test_tf_idf_is_scikit_learns_sublinear_one(counts):
     np.testing.assert_allclose(ours, expected, atol=1e-6)
 
 
-def test_naive_bayes_is_zero_where_a_word_says_nothing():
-    totals = np.array([[2.0, 2.0], [4.0, 4.0], [3.0, 3.0]])
-    np.testing.assert_allclose(naive_bayes(totals, totals), 0.0, atol=1e-6)
-    telling = np.array([[4.0, 0.0], [0.0, 4.0]])
-    table = naive_bayes(telling, telling)
-    assert table[0, 0] > 0 > table[0, 1]
-
-
 def test_no_document_is_scored_by_what_it_taught():
     """A word of one document alone never speaks for the label that this document has."""
     table = csr_matrix(np.eye(16, dtype=np.float32))

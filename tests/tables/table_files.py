@@ -4,6 +4,8 @@ import json
 
 from ulr.tables import TableFormat, open_table, write_table
 
+ENDINGS = ["csv", "tsv", "tab", "jsonl", "ndjson", "json", "xlsx", "parquet", "pq"]
+ENDINGS += ["csv.gz", "tsv.gz", "jsonl.gz", "json.gz"]
 ADDED = {"label": str, "confidence": float}
 
 

@@ -86,7 +86,7 @@ def test_names_that_stand_for_no_file_are_refused(tmp_path):
 
 
 def test_unreadable_file_is_named(tmp_path):
-    with pytest.raises(TableError, match=r"cannot be read: "):
+    with pytest.raises(TableError, match=r"cannot be reached: Is a directory"):
         open_source(str(tmp_path), path=tmp_path)
 
 
@@ -180,17 +180,13 @@ def test_late_keys_of_a_long_jsonl_file_become_columns(tmp_path, read_before):
             table.check_columns(["no"], "--truth")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"), [("csv", 20_000), ("jsonl", 20_000), ("txt", 20_000), ("parquet", 20_000)]
-)
-def test_number_of_rows_is_estimated(tmp_path, name, expected):
-    texts = ["a text of a few words"] * 20_000
-    source = written(tmp_path / "in.txt", "\n".join(texts) + "\n")
-    path = source if name == "txt" else convert(source, tmp_path / f"in.{name}")
-    with open_table(str(path)) as table:
-        assert table.estimated_rows() == pytest.approx(expected, rel=0.01)
-    with open_table(str(convert(source, tmp_path / "x.csv.gz"))) as table:
-        assert table.estimated_rows() is None
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "txt", "parquet", "csv.gz", "json"])
+def test_number_of_rows_is_estimated_where_that_is_cheap(tmp_path, ending):
+    source = written(tmp_path / "in.txt", "a text of a few words\n" * 20_000)
+    path = source if ending == "txt" else convert(source, tmp_path / f"in.{ending}")
+    with open_table([str(path)] * 2) as table:
+        expected = None if ending in ("csv.gz", "json") else pytest.approx(40_000, rel=0.01)
+        assert table.estimated_rows() == expected
 
 
 def test_several_columns_are_joined_without_their_nulls(tmp_path):

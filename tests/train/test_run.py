@@ -1,7 +1,6 @@
 """Training runs of a two-layer RoBERTa: learning, resumption, saved encoders."""
 
 import json
-import os
 import random
 import resource
 import signal
@@ -20,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 import ulr.train
 from ulr.encoders import load_encoder
 from ulr.errors import InputError, TrainingError
-from ulr.train import PairSource, TrainingSettings, make_plan, train
+from ulr.train import PairSource, TrainingSettings, train
 from ulr.train.instances import Instance
 from ulr.train.trainer import RankingAccuracy, load_model, loss_of
 
@@ -220,12 +219,6 @@ def test_a_damaged_checkpoint_is_refused(roberta, natcat, tmp_path):
         train(roberta, source(natcat), tmp_path / "out", settings, resume=True)
 
 
-def test_existing_output_is_not_replaced_without_force(roberta, natcat, tmp_path):
-    (tmp_path / "out").mkdir()
-    with pytest.raises(TrainingError, match=r"already exists; .* --force"):
-        train(roberta, source(natcat), tmp_path / "out", quick())
-
-
 @pytest.mark.parametrize(
     ("base", "settings", "message"),
     [
@@ -325,12 +318,6 @@ def test_the_state_of_the_process_is_restored(roberta, natcat, tmp_path):
     seed()
     train(roberta, source(natcat), tmp_path / "out", quick(n_instances=32, n_held_out=0))
     assert state() == expected
-
-
-def test_a_plan_writes_nothing(roberta, natcat, tmp_path):
-    plan = make_plan(roberta, source(natcat), quick())
-    assert (plan.n_steps, plan.n_held_out, plan.sources[0].texts) == (20, 40, 360)
-    assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("package", ["torch", "sentence_transformers", "datasets", "accelerate"])

@@ -61,17 +61,12 @@ def _stop(signum: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _open_closed_streams() -> None:
-    """Replace standard streams that the process was started without."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
-
-
 def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGTERM, _stop)
-    _open_closed_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the process was started without this stream
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A locale may have no █ or →.
         sys.stdout.reconfigure(errors="replace")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from ulr.cli.console import ProgressBar, new_console, plain_errors, plain_table, print_json
 from ulr.cli.groups import option_groups
@@ -39,20 +40,16 @@ def audit(inputs: InputOptions, classifier: ClassifierOptions, json: Json = Fals
             found = audit_texts(sample.texts, settings, progress)
         rows = range(sample.n_rows) if sample.rows is None else sample.rows.tolist()
         unstable = [
-            {
-                "row": rows[each.row] + 1,
-                "labels": each.labels,
-                "text": excerpt(sample.texts[each.row]),
-            }
-            for each in found.unstable
+            {"row": rows[i] + 1, "labels": labels, "text": excerpt(sample.texts[i])}
+            for i, labels in found.unstable
         ]
         if json:
-            print_json(found.as_dict() | {"unstable": unstable, "rows": sample.n_rows})
+            print_json(asdict(found) | {"unstable": unstable, "rows": sample.n_rows})
         else:
             _print_audit(found, sample.n_rows, unstable)
 
 
-def _print_audit(found: Audit, n_rows: int, unstable: list[dict[str, object]]) -> None:
+def _print_audit(found: Audit, n_rows: int, unstable: list[dict[str, Any]]) -> None:
     """What the combinations tell, the most telling first."""
     console = new_console()
     sets = f"{found.sets:,} combinations of phrases"
@@ -89,7 +86,7 @@ def _print_audit(found: Audit, n_rows: int, unstable: list[dict[str, object]]) -
     if unstable:
         console.print("Documents that depend most on the phrases:", style="bold")
         for document in unstable[:5]:
-            labels = ", ".join(f"{name} {share:.0%}" for name, share in document["labels"][:3])  # type: ignore[index]
+            labels = ", ".join(f"{name} {share:.0%}" for name, share in document["labels"][:3])
             console.print(f"  row {document['row']}, {labels}: {document['text']}")
 
 

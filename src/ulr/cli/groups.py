@@ -18,8 +18,7 @@ OUTPUT, CLUSTER, ADVANCED = "Output", "Cluster", "Advanced"
 
 
 def option(panel: str, *names: str, help: str, **settings: Any) -> Any:
-    """An option without its default in the help, in a panel."""
-    settings = {"show_default": False, **settings}
+    """An option in a panel of the help; its name is that of the parameter, unless given."""
     return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
 
 

@@ -50,29 +50,22 @@ class InputOptions:
     format: Annotated[
         str | None,
         option(
-            INPUT,
-            "--format",
-            help="csv, tsv, json, jsonl, xlsx, parquet or txt, if the name does not say.",
+            INPUT, help="csv, tsv, json, jsonl, xlsx, parquet or txt, if the name does not say."
         ),
     ] = None
     encoding: Annotated[
         str | None,
         option(
             INPUT,
-            "--encoding",
             help="Of text files. Default: UTF-8, or UTF-16 where a file begins like it; output is "
             "UTF-8.",
         ),
     ] = None
-    delimiter: Annotated[
-        str | None, option(INPUT, "--delimiter", help="Of CSV files. Default: detected.")
-    ] = None
+    delimiter: Annotated[str | None, option(INPUT, help="Of CSV files. Default: detected.")] = None
     no_header: Annotated[
         bool,
         option(
-            INPUT,
-            "--no-header",
-            help="The first row holds no column names; columns are c1, c2, …",
+            INPUT, "--no-header", help="The first row holds no column names; columns are c1, c2, …"
         ),
     ] = False
 
@@ -130,100 +123,65 @@ class ClassifierOptions:
             "the name of theirs.",
         ),
     ] = Settings.none_share
-    none_label: Annotated[
-        str,
-        option(
-            LABELS,
-            "--none-label",
-            help="Label of documents that get no label.",
-            show_default=True,
-        ),
-    ] = Settings.none_label
+    none_label: Annotated[str, option(LABELS, help="Label of documents that get no label.")] = (
+        Settings.none_label
+    )
     encoder: Annotated[
-        str,
-        option(
-            REFINEMENT,
-            "--encoder",
-            help="Turns texts into vectors; see 'ulr encoders'.",
-            show_default=True,
-        ),
+        str, option(REFINEMENT, help="Turns texts into vectors; see 'ulr encoders'.")
     ] = str(Settings.encoder)
     method: Annotated[
         str,
         option(
             REFINEMENT,
-            "--method",
             help="'discriminant' is the default; 'ulr' is the paper's; 'none' is the nearest label. "
             "'auto' is 'discriminant' for cosine and 'ulr' for other distances.",
-            show_default=True,
         ),
     ] = Settings.method
     prior: Annotated[
         str,
         option(
             REFINEMENT,
-            "--prior",
             help="Sizes of the labels: 'estimate', 'balanced', or proportions such as "
             "'0.5, 0.3, 0.2'.",
-            show_default=True,
         ),
     ] = Settings.prior
     examples: Annotated[
         str | None,
-        option(
-            REFINEMENT,
-            "--examples",
-            help="File of some texts whose label is known, in a column 'label'.",
-        ),
+        option(REFINEMENT, help="File of some texts whose label is known, in a column 'label'."),
     ] = None
     fit_sample: Annotated[
         str,
         option(
             REFINEMENT,
-            "--fit-sample",
             help="Most documents to fit on, a random sample of more; 'all' for no limit. 'auto' is "
             "200,000 for words and 16,384 of them (512 per label) for vectors; all for 'ulr'.",
-            show_default=True,
         ),
     ] = str(Settings.fit_sample)
     template: Annotated[
         str | None,
-        option(
-            ADVANCED,
-            "--template",
-            help="A sentence around every phrase: 'This text is about {}.'",
-        ),
+        option(ADVANCED, help="A sentence around every phrase: 'This text is about {}.'"),
     ] = Settings.template
     extra_labels: Annotated[
         str | None,
         option(
             ADVANCED,
-            "--extra-labels",
             help="Further labels that take part and are never predicted: a file, 'math, physics', "
             "or 'stackexchange' for 30 Stack Exchange sites.",
         ),
     ] = Settings.extra_labels
     extra_texts: Annotated[
-        str | None,
-        option(
-            ADVANCED,
-            "--extra-texts",
-            help="File of further texts to fit on, which get no label.",
-        ),
+        str | None, option(ADVANCED, help="File of further texts to fit on, which get no label.")
     ] = None
     distance: Annotated[
         str,
         option(
             ADVANCED,
-            "--distance",
             help="'cosine', 'l2' or 'dot'; 'cosine' or 'jensen-shannon' for a cross encoder.",
-            show_default=True,
         ),
     ] = Settings.distance
-    max_iter: Annotated[
-        int,
-        option(ADVANCED, "--max-iter", help="Most passes over the documents.", show_default=True),
-    ] = Settings.max_iter
+    max_iter: Annotated[int, option(ADVANCED, help="Most passes over the documents.")] = (
+        Settings.max_iter
+    )
     random_state: Annotated[
         int,
         option(
@@ -231,21 +189,16 @@ class ClassifierOptions:
             "--seed",
             help="Seed of everything that is drawn.",
             min=0,
-            show_default=True,
         ),
     ] = Settings.random_state
     n_jobs: Annotated[
         int | None,
-        option(
-            ADVANCED, "--n-jobs", help="Threads of the refinement. Default: every available core."
-        ),
+        option(ADVANCED, help="Threads of the refinement. Default: every available core."),
     ] = Settings.n_jobs
     cache: Annotated[
         str | None,
         option(
-            ADVANCED,
-            "--cache",
-            help="Folder for vectors, so that no text is encoded twice; see 'ulr cache'.",
+            ADVANCED, help="Folder for vectors, so that no text is encoded twice; see 'ulr cache'."
         ),
     ] = None
 
@@ -296,12 +249,7 @@ class OutputOptions:
             "input; - is standard output.",
         ),
     ] = None
-    prefix: Annotated[
-        str,
-        option(
-            OUTPUT, "--prefix", help="Beginning of the names of added columns.", show_default=True
-        ),
-    ] = "ulr_"
+    prefix: Annotated[str, option(OUTPUT, help="Beginning of the names of added columns.")] = "ulr_"
     force: Annotated[bool, option(OUTPUT, "--force", help="Replace existing output.")] = False
 
     def checked(self, as_json: bool, *others: str | None) -> Output:

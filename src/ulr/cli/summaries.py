@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ulr.classifier import Predictions
     from ulr.encoders import CacheEntry, EncoderKind
-    from ulr.jobs import Comparison, Result, ShownDocument
+    from ulr.jobs import Comparison, Result
     from ulr.metrics import Evaluation
 
 _MOST_CONFUSION_LABELS = 12
@@ -32,12 +32,11 @@ def print_summary(result: Result) -> None:
     _print_headline(console, result)
     console.print(_counts(result))
     console.print()
-    if result.moved_documents:
-        console.print("Moved by refinement, the most certain first:", style="bold")
-        _print_documents(console, result.moved_documents, with_unrefined=True)
+    _print_moved(console, result)
     if result.least_certain:
         console.print("Least certain:", style="bold")
-        _print_documents(console, result.least_certain, with_unrefined=False)
+        for each in result.least_certain:
+            console.print(f"  row {each.row}, {each.label} ({each.confidence:.2f}): {each.text}")
     if result.output is None:
         console.print("Nothing was written; add -o OUT.csv to keep the labels.")
     elif result.output != "-":
@@ -64,9 +63,7 @@ def print_evaluation(result: Result) -> None:
     ):
         console.print(table)
         console.print()
-    if result.moved_documents:
-        console.print("Moved by refinement, the most certain first:", style="bold")
-        _print_documents(console, result.moved_documents, with_unrefined=True)
+    _print_moved(console, result)
 
 
 def print_predictions(names: Any, predictions: Predictions, as_json: bool) -> None:
@@ -111,13 +108,11 @@ def _is_download(kind: EncoderKind) -> bool:
 
 def print_cache(entries: list[CacheEntry], cleared: bool) -> None:
     """Print the content of a cache."""
-    from rich.text import Text
-
     table = plain_table(">texts", ">dims", ">MB", ">damaged MB", "encoder")
     for entry in entries:
         figures = f"{entry.megabytes:,.1f}", f"{entry.damaged_megabytes:,.1f}"
         dims = str(entry.dimensions or "")
-        table.add_row(f"{entry.texts:,}", dims, *figures, Text(entry.encoder))
+        table.add_row(f"{entry.texts:,}", dims, *figures, entry.encoder)
     new_console().print(table if entries else "The cache is empty.")
     if entries and cleared:
         new_console().print("All of it was removed.")
@@ -187,8 +182,6 @@ def _notes(result: Result) -> list[str]:
 
 
 def _counts(result: Result) -> RichTable:
-    from rich.text import Text
-
     refined = result.moved is not None
     figures = [">by name", ">refined"] if refined else [">documents"]
     table = plain_table("label", *figures, "")
@@ -196,15 +189,16 @@ def _counts(result: Result) -> RichTable:
     for each in result.labels:
         bar = "█" * round(24 * each.after / most)
         before = [f"{each.before:,}"] if refined else []
-        table.add_row(Text(each.label), *before, f"{each.after:,}", bar)
+        table.add_row(each.label, *before, f"{each.after:,}", bar)
     return table
 
 
-def _print_documents(
-    console: Console, documents: tuple[ShownDocument, ...], with_unrefined: bool
-) -> None:
-    for each in documents:
-        change = f"{each.unrefined} → {each.label}" if with_unrefined else each.label
+def _print_moved(console: Console, result: Result) -> None:
+    """Print some documents whose label refinement changed."""
+    if result.moved_documents:
+        console.print("Moved by refinement, the most certain first:", style="bold")
+    for each in result.moved_documents:
+        change = f"{each.unrefined} → {each.label}"
         console.print(f"  row {each.row}, {change} ({each.confidence:.2f}): {each.text}")
 
 
@@ -221,38 +215,28 @@ def _overall(compared: Comparison) -> RichTable:
 
 
 def _per_label(compared: Comparison) -> RichTable:
-    from rich.text import Text
-
     table = plain_table("label", ">documents", ">precision", ">recall", ">F1", ">F1 by name")
     for before, after in zip(compared.before.labels, compared.after.labels, strict=True):
         figures = (after.precision, after.recall, after.f1, before.f1)
         shown = (f"{100 * figure:.1f}" for figure in figures)
-        table.add_row(Text(after.label), f"{after.documents:,}", *shown)
+        table.add_row(after.label, f"{after.documents:,}", *shown)
     return table
 
 
 def _confusion(evaluation: Evaluation, corner: str) -> RichTable:
     """True labels in rows, predicted ones in columns; only the worst pairs of many labels."""
-    from rich.text import Text
-
     names = [each.label for each in evaluation.labels]
     if len(names) > _MOST_CONFUSION_LABELS:
         return _worst_pairs(evaluation, names, corner)
     table = plain_table(f"{corner} \\ predicted")
     for name in names:
-        table.add_column(Text(name), justify="right", max_width=12, overflow="fold")
-    for i, name in enumerate(names):
-        cells = [
-            Text(f"{count:,}", style="bold" if i == j else "")
-            for j, count in enumerate(evaluation.confusion[i].tolist())
-        ]
-        table.add_row(Text(name), *cells)
+        table.add_column(name, justify="right", max_width=12, overflow="fold")
+    for name, counts in zip(names, evaluation.confusion.tolist(), strict=True):
+        table.add_row(name, *(f"{count:,}" for count in counts))
     return table
 
 
 def _worst_pairs(evaluation: Evaluation, names: list[str], corner: str) -> RichTable:
-    from rich.text import Text
-
     table = plain_table(f"most confused {corner}", "predicted", ">documents")
     pairs = sorted(
         (-int(evaluation.confusion[i, j]), i, j)
@@ -261,5 +245,5 @@ def _worst_pairs(evaluation: Evaluation, names: list[str], corner: str) -> RichT
         if i != j and evaluation.confusion[i, j]
     )
     for count, i, j in pairs[:_MOST_CONFUSION_LABELS]:
-        table.add_row(Text(names[i]), Text(names[j]), f"{-count:,}")
+        table.add_row(names[i], names[j], f"{-count:,}")
     return table

@@ -76,17 +76,11 @@ class Workers:
     def close(self) -> None:
         """End the workers; tasks that still run are abandoned."""
 
-    def map(
-        self,
-        work: Task,
-        items: Iterable[Any],
-        *common: Any,
-        on_result: Callable[[Any], None] | None = None,
-    ) -> Iterator[Any]:
+    def map(self, work: Task, items: Iterable[Any], *common: Any) -> Iterator[Any]:
         """Results of ``work(item, *common)`` in the order of the items.
 
         Items are taken when a worker is free. A task whose worker died runs again, so `work` must do
-        the same each time. `on_result` gets each result as soon as it is there, in any order.
+        the same each time.
         """
         source, again = iter(enumerate(items)), deque[tuple[int, Any]]()
         running: dict[Future[Any], tuple[int, Any]] = {}
@@ -115,8 +109,6 @@ class Workers:
                     again.append((number, item))
                 else:
                     done[number] = future.result()
-                    if on_result is not None:
-                        on_result(done[number])
             while position in done:
                 yield done.pop(position)
                 position += 1

@@ -22,7 +22,14 @@ from ulr.classifier import Fitted, Settings, fit, resolve
 from ulr.distributed import storage
 from ulr.distributed.executors import Workers
 from ulr.distributed.manifest import Fit, JobFolder, Partition
-from ulr.distributed.tasks import SampleItem, Task, label_partition, sample_partition, versions
+from ulr.distributed.tasks import (
+    Labelled,
+    SampleItem,
+    Task,
+    label_partition,
+    sample_partition,
+    versions,
+)
 from ulr.encoders import fingerprint
 from ulr.errors import ClusterError, TableError
 from ulr.jobs import (
@@ -163,10 +170,7 @@ def classify_partitions(
     job = _Job(list(files), task, settings, support, workers, progress, skip_broken)
     workers.require(task.check_worker)
     found = job.find_fit(part, force)
-    result, records = job.label(found, part)
-    if len(records) + len(result.broken) == len(files):
-        result = job.finish(found, result, records, started)
-    return found.fitted, result
+    return found.fitted, job.finish(found, job.label(found, part), started)
 
 
 @dataclass(frozen=True)
@@ -214,31 +218,31 @@ class _Job:
             if self.task.vectors is not None:
                 storage.make_folder(self.task.vectors)
         earlier = self.folder.read_fit(self.hash(), self.files, self.settings.loaded_encoder)
-        if part is not None and only_labels and earlier is None:
-            raise ClusterError(
-                f"{self.folder.path} has no model for this job and these files; run it first with "
-                f"--part 0/{part[1]}, which samples and fits."
-            )
         if earlier is not None and (only_labels or self.is_current(earlier)):
             self.check_broken(earlier.partitions)
             return earlier
+        if only_labels:
+            raise ClusterError(
+                f"{self.folder.path} has no model for this job and these files; run it first with "
+                "--part 0/N, which samples and fits."
+            )
         storage.remove(self.folder.manifest)
-        drawn = self.sample(guess=True) or self.sample(guess=False)
-        assert drawn is not None
-        return self.fit(*drawn)
+        return self.fit(*self.sample())
 
     def is_current(self, fit: Fit) -> bool:
         """Whether all files are as they were sampled."""
         self.progress.stage("Checking", len(self.files), "files")
-        advance = self.progress.advance
-        found = self.workers.map(storage.identify, self.files, on_result=lambda _: advance(1))
-        return list(found) == [(each.n_bytes, each.sha256) for each in fit.partitions]
+        found = []
+        for identity in self.workers.map(storage.identify, self.files):
+            found.append(identity)
+            self.progress.advance(1)
+        return found == [(each.n_bytes, each.sha256) for each in fit.partitions]
 
-    def sample(self, guess: bool) -> tuple[list[Partition], Sample] | None:
+    def sample(self, guess: bool = True) -> tuple[list[Partition], Sample]:
         """Count all files, and draw the sample that one process draws.
 
         By a guess, the first file tells how many documents there may be, and so which of the others
-        can be in the sample. If that was too few, the result is None.
+        can be in the sample.
         """
         sample = HashSample(self.task.most, self.task.random_state)
         partitions: list[Partition] = []
@@ -247,14 +251,12 @@ class _Job:
         def run(names: Sequence[str]) -> Iterator[Any]:
             # The limit falls while the sample fills, so files that are begun later send less.
             items = (SampleItem(name, min(limit, sample.limit)) for name in names)
-            return self.workers.map(sample_partition, items, self.task, on_result=advance)
-
-        def advance(found: tuple[Partition, Any, Any]) -> None:
-            self.progress.advance(found[0].n_rows)
+            return self.workers.map(sample_partition, items, self.task)
 
         self.progress.stage("Sampling", None, f"documents, {self.workers.n_workers} workers")
         for partition, texts, rows in chain(run(self.files[:1]), run(self.files[1:])):
             self.check_broken([partition])
+            self.progress.advance(partition.n_rows)
             partitions.append(partition)
             sample.add((rows + n_rows).tolist(), texts)
             n_rows += partition.n_rows
@@ -262,7 +264,9 @@ class _Job:
                 expected = max(1, n_rows * storage.total_size(self.files) / partition.n_bytes)
                 limit = int(LARGEST_HASH * min(1.0, _MARGIN * self.task.most / expected))
         drawn = sample.finish(n_rows, sum(each.n_empty for each in partitions))
-        return (partitions, drawn) if sample.limit <= limit else None
+        if sample.limit > limit:  # there are fewer documents than guessed
+            return self.sample(guess=False)
+        return partitions, drawn
 
     def fit(self, partitions: list[Partition], sample: Sample) -> Fit:
         """Fit a classifier on the sample, and save it in the folder of the job."""
@@ -286,55 +290,49 @@ class _Job:
         self.folder.write("sample", _shown(sample, self.task.random_state))
         return self.folder.write_fit(fitted, partitions, about)
 
-    def label(
-        self, fit: Fit, part: tuple[int, int] | None
-    ) -> tuple[PartitionsResult, list[dict[str, Any]]]:
-        """Label the files of this run; returns the records of all files that are done by now."""
+    def label(self, fit: Fit, part: tuple[int, int] | None) -> list[Labelled]:
+        """Label the files of this run."""
         storage.remove(self.folder.manifest)
-        share = readable = [each for each in fit.partitions if not each.broken]
+        share = [each for each in fit.partitions if not each.broken]
         if part is not None:
-            share = readable[part[0] - 1 :: part[1]] if part[0] else []
+            share = share[part[0] - 1 :: part[1]] if part[0] else []
         n_rows = sum(each.n_rows for each in share)
         self.progress.stage("Labelling", n_rows, f"documents, {self.workers.n_workers} workers")
-
-        def advance(found: tuple[Partition, Any, bool]) -> None:
+        labelled = []
+        for found in self.workers.map(label_partition, share, self.task, fit.model_hash):
             self.check_broken(found[:1])
             self.progress.advance(found[0].n_rows)
+            labelled.append(found)
+        return labelled
 
-        arguments = share, self.task, fit.model_hash
-        found = list(self.workers.map(label_partition, *arguments, on_result=advance))
-        records = {partition.name: record for partition, record, _ in found}
-        for each in readable:
-            if each.name not in records:  # that of another part
-                record = self.folder.read(f"done/{each.output}")
-                key = self.task.record_key(each, fit.model_hash)
-                records[each.name] = record if record and record["key"] == key else None
-        partitions = [*fit.partitions, *(partition for partition, *_ in found)]
-        n_resumed = sum(resumed for *_, resumed in found)
+    def finish(self, fit: Fit, labelled: list[Labelled], started: float) -> PartitionsResult:
+        """The result; when all files are done, by this run or others, with the sum of their counts.
+
+        The manifest is written then.
+        """
+        records = {partition.name: record for partition, record, _ in labelled}
+        for each in fit.partitions:
+            if not each.broken and each.name not in records:  # that of another part
+                records[each.name] = self.task.read_record(each, fit.model_hash)
+        partitions = [*fit.partitions, *(partition for partition, *_ in labelled)]
+        n_resumed = sum(resumed for *_, resumed in labelled)
         result = PartitionsResult(
             job=None,
             model=self.folder.model,
             partitions=len(self.files),
-            labelled=sum(record is not None for _, record, _ in found) - n_resumed,
+            labelled=sum(record is not None for _, record, _ in labelled) - n_resumed,
             resumed=n_resumed,
             broken=tuple(each.broken for each in partitions if each.broken),
         )
-        return result, [record for each in readable if (record := records[each.name])]
-
-    def finish(
-        self,
-        fit: Fit,
-        result: PartitionsResult,
-        records: list[dict[str, Any]],
-        started: float,
-    ) -> PartitionsResult:
-        """Add up the counts of all files, and write the manifest."""
+        done = [record for each in fit.partitions if (record := records.get(each.name))]
+        if len(done) + len(result.broken) < len(self.files):
+            return result
         tally = Tally(fit.fitted)
-        for record in records:
+        for record in done:
             tally.add_counts(record["counts"])
-        truncated = [record["truncated_documents"] for record in records]
+        truncated = [record["truncated_documents"] for record in done]
         job = tally.result(
-            sum(record["empty_documents"] for record in records),
+            sum(record["empty_documents"] for record in done),
             truncated_documents=None if None in truncated else sum(truncated),
             seconds=time.perf_counter() - started,
             output=self.folder.path,
@@ -350,7 +348,7 @@ class _Job:
             "labels": {each.label: each.after for each in job.labels},
             "without_label": job.without_label,
             "partitions": [
-                {name: each[name] for name in ("file", "documents", "source")} for each in records
+                {name: each[name] for name in ("file", "documents", "source")} for each in done
             ],
             "broken": result.broken,
         }

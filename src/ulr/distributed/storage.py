@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ulr.errors import ClusterError, TableError
-from ulr.files import (
-    atomic_file,
-    check_destination,
-    file_system,
-    is_remote,
-    store_errors,
-    temporary_copy,
-)
+from ulr.files import atomic_file, file_system, is_remote, store_errors, temporary_copy
 
 
 def absolute(name: str) -> str:
@@ -153,9 +146,6 @@ def names(folder: str) -> list[str]:
 def make_folder(folder: str) -> None:
     """Create a folder unless it is there; in an object store, only its bucket must exist."""
     system, path = file_system(folder)
-    if not is_remote(folder):
-        exists = os.path.isdir(path)
-        check_destination(Path(path, "_" if exists else ""), exists, ClusterError, "--force")
     with store_errors(folder, ClusterError), contextlib.suppress(FileExistsError):
         system.mkdir(path, create_parents=False)
 

@@ -115,17 +115,19 @@ class Task:
         check_same_columns([self.first, source])
         return Table([source])
 
-    def record_key(self, partition: Partition, model_hash: str) -> dict[str, Any]:
-        """What a finished partition was made from; it is done again when any of it changes."""
-        return {
-            "source_bytes": partition.n_bytes,
-            "source_sha256": partition.sha256,
-            "encoder": self.fingerprint,
-            "model_sha256": model_hash,
-            "versions": self.versions,
-            "columns": [*self.columns, self.prefix],
-            "vectors": self.vectors,
-        }
+    def record_key(self, partition: Partition, model_hash: str) -> list[Any]:
+        """What a finished partition was made from; the rest is the same in the whole folder."""
+        return [partition.n_bytes, partition.sha256, model_hash, self.vectors]
+
+    def read_record(self, partition: Partition, model_hash: str) -> dict[str, Any] | None:
+        """The record of a partition whose files are complete; None if it is not done."""
+        record = JobFolder(self.folder).read(f"done/{partition.output}")
+        if record is None or record["key"] != self.record_key(partition, model_hash):
+            return None
+        if storage.size(f"{self.folder}/{partition.output}") != record["file_bytes"]:
+            return None
+        vectors = f"{self.vectors}/{partition.output}.npy"
+        return None if self.vectors and storage.size(vectors) is None else record
 
 
 @functools.lru_cache(maxsize=1)
@@ -180,20 +182,20 @@ def sample_partition(item: SampleItem, task: Task) -> tuple[Partition, list[str]
     return replace(partition, n_rows=n_rows, n_empty=n_empty), found.texts, rows
 
 
-def label_partition(
-    partition: Partition, task: Task, model_hash: str
-) -> tuple[Partition, dict[str, Any] | None, bool]:
+Labelled = tuple[Partition, dict[str, Any] | None, bool]  # its record; whether it was there before
+
+
+def label_partition(partition: Partition, task: Task, model_hash: str) -> Labelled:
     """Write the rows of a file with labels, and then its record, unless that is done already.
 
-    Returns the record, and whether it was there before. A file that changed since it was sampled, or
+    A file that changed since it was sampled, or
     that cannot be read any more, comes back as broken.
     """
-    folder, name, before = JobFolder(task.folder), partition.name, storage.info(partition.name)
+    name, before = partition.name, storage.info(partition.name)
     changed = f"{name} changed since it was sampled; run again to sample it again."
     if storage.identify(name) != (partition.n_bytes, partition.sha256):
         return replace(partition, broken=changed), None, False
-    key, record = task.record_key(partition, model_hash), folder.read(f"done/{partition.output}")
-    if record is not None and record["key"] == key and _is_written(record, partition, task):
+    if (record := task.read_record(partition, model_hash)) is not None:
         return partition, record, True
     task.load_encoder()
     with _loading:
@@ -213,7 +215,7 @@ def label_partition(
     if truncated is not None:
         truncated = getattr(fitted.text_encoder, "truncated", 0) - truncated
     record = {
-        "key": key,
+        "key": task.record_key(partition, model_hash),
         "source": name,
         "file": partition.output,
         "file_bytes": storage.size(f"{task.folder}/{partition.output}"),
@@ -222,15 +224,8 @@ def label_partition(
         "truncated_documents": truncated,
         "counts": tally.as_dict(),
     }
-    folder.write(f"done/{partition.output}", record)
+    JobFolder(task.folder).write(f"done/{partition.output}", record)
     return partition, record, False
-
-
-def _is_written(record: dict[str, Any], partition: Partition, task: Task) -> bool:
-    if storage.size(f"{task.folder}/{partition.output}") != record["file_bytes"]:
-        return False
-    vectors = f"{task.vectors}/{partition.output}.npy"
-    return task.vectors is None or storage.size(vectors) is not None
 
 
 def _write(partition: Partition, table: Table | None, task: Task, fitted: Fitted) -> Tally:

@@ -93,8 +93,6 @@ class CrossEncoder(ModelEncoder):
         self._model.truncate("only_first" if self._text_first else "only_second")
         self.max_tokens, self.device = max_tokens, self._model.device
         self.batch_texts = 32 if self.device == "cpu" else 512
-        with model_errors(f"{name_or_path} cannot be used to score pairs"):
-            self._model.logits([("", ""), ("a", "")])
         self.fingerprint = f"cross {self._model.fingerprint}, {max_tokens} tokens"
         name = absolute_name(name_or_path)
         self.spec = f"cross:{name}" if max_tokens == MAX_TOKENS else None

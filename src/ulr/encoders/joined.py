@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,18 +67,16 @@ class JoinedEncoder(CopiedByReference):
     @property
     def truncated(self) -> int | None:
         """Texts truncated so far by the part that truncates most; None if a part has no count."""
-        counts = [getattr(each, "truncated", None) for each in self._encoders]
-        known = [count for count in counts if count is not None]
-        return max(known) if len(known) == len(counts) else None
+        counts: list[Any] = [getattr(each, "truncated", None) for each in self._encoders]
+        return None if None in counts else max(counts)
 
     @property
     def languages(self) -> tuple[str, ...] | None:
         """Languages that all parts were made for; None if a part's are unknown."""
-        languages = [getattr(each, "languages", None) for each in self._encoders]
-        known = [each for each in languages if each is not None]
-        if len(known) < len(languages):
+        languages: list[Any] = [getattr(each, "languages", None) for each in self._encoders]
+        if None in languages:
             return None
-        return tuple(code for code in known[0] if all(code in each for each in known))
+        return tuple(code for code in languages[0] if all(code in each for each in languages))
 
     def encode(self, texts: list[str], /) -> NDArray[np.float32]:
         """Vectors of the texts, (n_texts, n_dims of all encoders), of length one or zero."""

@@ -5,7 +5,6 @@ Pooling, length and prompts are read from the files of sentence-transformers.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from ulr.encoders.known_models import KNOWN_MODELS, model_files
 from ulr.encoders.onnx_files import Floats, OnnxModel, find_model, max_positions, quantised
@@ -25,7 +23,6 @@ from ulr.files import sha256
 
 _POOLED, _HIDDEN = "sentence_embedding", "last_hidden_state"
 _MAX_TOKENS = 256
-_POOLINGS = ("mean", "cls")
 _SETTINGS = (  # of sentence-transformers
     "modules.json",
     "config_sentence_transformers.json",
@@ -64,11 +61,15 @@ class OnnxEncoder(ModelEncoder):
     batch_texts = 256
 
     def __init__(
-        self, model: Path, tokenizer: Path, recipe: Recipe, fingerprint: str = "onnx"
+        self,
+        model: Path,
+        tokenizer: Path,
+        recipe: Recipe,
+        fingerprint: str,
+        limit: int | None = None,
     ) -> None:
-        if recipe.max_tokens < 3:
-            raise EncoderError(f"max_tokens must be at least 3; got {recipe.max_tokens}.")
         self._model, self._recipe = OnnxModel(model, tokenizer), recipe
+        check_max_tokens(recipe.max_tokens, self._model.tokenizer, limit, str(model), pair=False)
         outputs = self._model.outputs
         self._output = next((each for each in (_POOLED, _HIDDEN) if each in outputs), outputs[0])
         self._model.tokenizer.enable_truncation(recipe.max_tokens)
@@ -99,18 +100,15 @@ class OnnxEncoder(ModelEncoder):
         """
         folder, model = find_model(name_or_path, ("*config.json", *_SETTINGS))
         tokenizer = folder / "tokenizer.json"
-        with model_errors(f"{folder} cannot be read"):
+        with model_errors(f"{folder} cannot be read as a model of sentence-transformers"):
             limit = max_positions(folder)
             recipe = _read_recipe(folder, limit)
         if max_tokens is not None:
-            with model_errors(f"{folder} cannot be loaded"):
-                known = Tokenizer.from_file(str(tokenizer))
-            check_max_tokens(max_tokens, known, limit, str(name_or_path), pair=False)
             recipe = replace(recipe, max_tokens=max_tokens)
         # The weights of large models are a file of their own.
         files = (model, *sorted(model.parent.glob(f"{model.name}?data")), tokenizer)
         hashes = " ".join(sha256(file)[:16] for file in files)
-        encoder = cls(model, tokenizer, recipe, f"onnx {hashes}, {recipe.fingerprint}")
+        encoder = cls(model, tokenizer, recipe, f"onnx {hashes}, {recipe.fingerprint}", limit)
         encoder.spec = f"onnx:{absolute_name(name_or_path)}"
         return encoder
 
@@ -172,34 +170,29 @@ def _read_recipe(folder: Path, limit: int | None) -> Recipe:
     most = min(limit or _MAX_TOKENS, _MAX_TOKENS)
     if not (folder / "modules.json").is_file():
         return Recipe(max_tokens=most)
-    try:
-        modules = read_json(folder / "modules.json")
-        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
-        if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
-            raise _unsupported(folder, f"the modules {', '.join(kinds)}")
-        transformer, pooling = (folder / module["path"] for module in modules[:2])
-        settings = read_json(next(iter(sorted(transformer.glob("sentence_*_config.json"))), None))
-        pooling_config = read_json(pooling / "config.json")
-        own = read_json(folder / "config_sentence_transformers.json")
-        if own.get("truncate_dim") is not None:
-            raise _unsupported(folder, "a truncate_dim")
-        prompts, default = own.get("prompts") or {}, own.get("default_prompt_name")
-        documents = ("document", "passage", "corpus", default)
-        prefix = next((str(prompts[name]) for name in documents if name in prompts), "")
-        label_prefix = str(prompts.get("query", prompts.get(default, "")))
-        if not pooling_config.get("include_prompt", True) and (prefix or label_prefix):
-            raise _unsupported(folder, "a pooling without the prompt")
-        return Recipe(
-            pooling=_pooling(folder, pooling_config),
-            max_tokens=min(settings.get("max_seq_length") or most, most),
-            lowercase=bool(settings.get("do_lower_case", False)),
-            prefix=prefix,
-            label_prefix=label_prefix,
-        )
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeError) as error:
-        raise EncoderError(
-            f"{folder} is not a complete model of sentence-transformers: {error!r}."
-        ) from error
+    modules = read_json(folder / "modules.json")
+    kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
+        raise _unsupported(folder, f"the modules {', '.join(kinds)}")
+    transformer, pooling = (folder / module["path"] for module in modules[:2])
+    settings = read_json(next(iter(sorted(transformer.glob("sentence_*_config.json"))), None))
+    pooling_config = read_json(pooling / "config.json")
+    own = read_json(folder / "config_sentence_transformers.json")
+    if own.get("truncate_dim") is not None:
+        raise _unsupported(folder, "a truncate_dim")
+    prompts, default = own.get("prompts") or {}, own.get("default_prompt_name")
+    documents = ("document", "passage", "corpus", default)
+    prefix = next((str(prompts[name]) for name in documents if name in prompts), "")
+    label_prefix = str(prompts.get("query", prompts.get(default, "")))
+    if not pooling_config.get("include_prompt", True) and (prefix or label_prefix):
+        raise _unsupported(folder, "a pooling without the prompt")
+    return Recipe(
+        pooling=_pooling(folder, pooling_config),
+        max_tokens=min(settings.get("max_seq_length") or most, most),
+        lowercase=bool(settings.get("do_lower_case", False)),
+        prefix=prefix,
+        label_prefix=label_prefix,
+    )
 
 
 def _unsupported(folder: Path, found: str) -> EncoderError:
@@ -219,6 +212,6 @@ def _pooling(folder: Path, config: dict[str, Any]) -> str:
     ]
     stated = config.get("pooling_mode", flags or "mean")
     modes = [stated] if isinstance(stated, str) else list(stated)
-    if len(modes) != 1 or modes[0] not in _POOLINGS:
+    if len(modes) != 1 or modes[0] not in ("mean", "cls"):
         raise _unsupported(folder, f"the pooling {' + '.join(modes)}")
     return str(modes[0])

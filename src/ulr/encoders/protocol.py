@@ -121,20 +121,10 @@ def fingerprint(encoder: object) -> str:
 def encode_texts(
     encoder: Encoder, texts: Sequence[str], progress: Progress = NO_PROGRESS
 ) -> NDArray[np.float32]:
-    """Encode a list of texts in batches, each distinct text once.
+    """Vectors of texts in their order, (n_texts, n_dims); each distinct text is encoded once.
 
-    Parameters
-    ----------
-    encoder
-        The encoder.
-    texts
-        The texts. `SplitTexts` are given to an encoder that uses their pieces as they are.
-    progress
-        Advances by the number of texts after each batch.
-
-    Returns
-    -------
-    (n_texts, n_dims) vectors, in the order of the texts.
+    `SplitTexts` are given as they are to an encoder that uses their pieces. `progress` advances by
+    the number of texts after each batch.
     """
     if not len(texts):
         raise EncoderError("there are no texts to encode.")

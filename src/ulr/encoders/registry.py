@@ -51,9 +51,13 @@ class EncoderKind:
     model: str | None = None  # its name as a known model, which may be downloaded
 
     @property
+    def _lacks_modules(self) -> bool:
+        return any(find_spec(module) is None for module in self.modules)
+
+    @property
     def installed(self) -> bool:
         """Whether all modules are installed, and all files are installed or downloaded."""
-        if any(find_spec(module) is None for module in self.modules):
+        if self._lacks_modules:
             return False
         if self.model is not None:
             return is_available(self.model)
@@ -66,8 +70,7 @@ class EncoderKind:
             return install_command(self.extra)
         if self.model is None:
             return self.files[0].install if self.files else None
-        missing = any(find_spec(module) is None for module in self.modules)
-        first = f"{install_command('onnx')}, then " if missing else ""
+        first = f"{install_command('onnx')}, then " if self._lacks_modules else ""
         return f"{first}ulr encoders download {self.model}"
 
     def specs(self, name: str) -> tuple[str, ...]:
@@ -229,7 +232,7 @@ def _join(parts: list[str], spec: str, progress: Progress) -> JoinedEncoder:
     """Load encoders such as ``static`` or, with a weight, ``2*minilm``."""
     encoders, weights = [], []
     for part in parts:
-        weight, star, name = part.rpartition("*") if part[:1].isdigit() else ("", "", part)
+        weight, _, name = part.rpartition("*") if part[:1].isdigit() else ("1", "", part)
         if name == "best":
             raise EncoderError(f"best is a combination itself and cannot be joined; got {spec!r}.")
         encoder = _load(name, progress)
@@ -237,7 +240,7 @@ def _join(parts: list[str], spec: str, progress: Progress) -> JoinedEncoder:
             raise EncoderError(f"{name} scores pairs and has no vectors to join; got {spec!r}.")
         encoders.append(encoder)
         try:
-            weights.append(float(weight) if star else 1.0)
+            weights.append(float(weight))
         except ValueError:
             raise EncoderError(f"{weight!r} is not a weight; got {spec!r}.") from None
     return JoinedEncoder(encoders, weights)

@@ -141,14 +141,9 @@ class StaticEncoder(MeanEncoder):
 
     @classmethod
     def from_folder(cls, name_or_path: str, max_tokens: int | None = None) -> StaticEncoder:
-        """A model2vec model: a folder with tokenizer.json, model.safetensors and config.json.
+        """A model2vec model: a folder with three files, or a name on the Hugging Face hub.
 
-        Parameters
-        ----------
-        name_or_path
-            The folder, or the model's name on the Hugging Face hub.
-        max_tokens
-            Tokens of a text that are used; None for the length in the config, otherwise 512.
+        `max_tokens` of a text are used; None for the length in the config, otherwise 512.
         """
         folder = find_folder(name_or_path, _MODEL2VEC_FILES)
         for name in _MODEL2VEC_FILES:
@@ -160,7 +155,6 @@ class StaticEncoder(MeanEncoder):
         with model_errors(f"{folder} cannot be read as a model2vec folder"):
             settings = read_json(folder / "config.json")
             tensors = load_file(str(folder / "model.safetensors"))
-        with model_errors(f"{folder / 'tokenizer.json'} cannot be read"):
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         # The second name is that of sentence-transformers, which writes the same kind of folder.
         vectors = tensors.get("embeddings", tensors.get("embedding.weight"))

@@ -51,7 +51,7 @@ class PieceTokenizer:
     ``<s>``, changes what follows it; texts with one are tokenized as a whole.
     """
 
-    def __init__(self, tokenizer: Tokenizer, **memo: int) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
         # Twice the longest token: a cut may change the last tokens of an unbroken piece, which are
         # then not among those that are used.
@@ -60,7 +60,7 @@ class PieceTokenizer:
         self._pieces = copy.deepcopy(tokenizer)
         self._pieces.normalizer = normalizers.Sequence([])
         self._line_end = self._pieces.encode("\n", add_special_tokens=False).ids
-        self._memo = PieceMemo(self._tokenize, self._line_end, **memo)
+        self._memo = PieceMemo(self._tokenize, self._line_end)
 
     def __call__(self, texts: list[str], rows: slice = _ALL, /) -> Ragged:
         """Flat token ids of some texts, and their number per text."""

@@ -2,8 +2,8 @@
 
 The vectors are those of a package, or of a GloVe, word2vec or fastText text file, which is converted
 once and then memory-mapped. The conversion of FILE is the folder ``FILE.ulr`` next to it, or one in the
-user's cache where that cannot be written: ``vectors.npy``, and the words and the identity of FILE in
-``about.json``.
+user's cache where that cannot be written: float32 numbers in ``vectors.bin``, and the words and the
+identity of FILE in ``about.json``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import re
 import unicodedata
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain, islice, takewhile
@@ -55,10 +54,9 @@ _RULE = 2  # version of the way texts are split into words; part of the fingerpr
 _MAX_CHARACTERS = 1_000_000
 _MAX_CAPITAL_SHARE = 0.01
 
-_FORMAT = "word vectors 4"
-_ABOUT, _VECTORS = "about.json", "vectors.npy"
+_FORMAT = "word vectors 5"
+_ABOUT, _VECTORS = "about.json", "vectors.bin"
 _BATCH_LINES = 1024
-_FIRST_LINES = 100
 _MAX_LINE_BYTES = 1 << 20
 _MAX_MALFORMED_SHARE = 0.01
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -87,14 +85,11 @@ class WordEncoder(MeanEncoder):
     characters of a text are used. Threads may share it.
     """
 
-    def __init__(self, vectors: WordVectors, *, lowercase: bool | None = None, **memo: int) -> None:
-        super().__init__(
-            vectors.matrix,
-            _MAX_CHARACTERS,
-            PieceMemo(self._rows_of_pieces, (), **memo).of_slice,
-        )
+    def __init__(self, vectors: WordVectors) -> None:
+        look_up = PieceMemo(self._rows_of_pieces).of_slice
+        super().__init__(vectors.matrix, _MAX_CHARACTERS, look_up)
         self._words = vectors.rows
-        self.lowercase = _has_no_capitals(vectors.rows) if lowercase is None else lowercase
+        self.lowercase = _has_no_capitals(vectors.rows)
         case = "lower-cased" if self.lowercase else "as they are"
         self.fingerprint = f"glove {vectors.sha256[:16]}, words {case}, rule {_RULE}"
         self.malformed_lines = vectors.malformed_lines
@@ -117,25 +112,15 @@ class WordEncoder(MeanEncoder):
         return encoder
 
     @classmethod
-    def from_file(
-        cls, path: str | Path, cache: str | Path | None = None, progress: Progress = NO_PROGRESS
-    ) -> WordEncoder:
-        """The vectors of a GloVe, word2vec or fastText text file.
+    def from_file(cls, path: str | Path, progress: Progress = NO_PROGRESS) -> WordEncoder:
+        """The vectors of a GloVe, word2vec or fastText text file: plain, gzip or zip.
 
-        Parameters
-        ----------
-        path
-            The file, plain, gzip or zip. It is converted once to a folder next to it.
-        cache
-            A folder for the conversion instead.
-        progress
-            Receives the bytes that are converted.
+        The file is converted once; `progress` receives the bytes.
         """
         path = Path(path).expanduser().absolute()
-        cache = None if cache is None else Path(cache).expanduser().absolute()
-        encoder = cls(open_word_file(path, cache, progress))
+        encoder = cls(open_word_file(path, progress))
         encoder.spec = f"glove:{path}"
-        encoder._again = functools.partial(cls.from_file, path, cache)
+        encoder._again = functools.partial(cls.from_file, path)
         return encoder
 
     def _rows_of_pieces(self, pieces: list[str]) -> Ragged:
@@ -209,19 +194,15 @@ def _rows(words: Iterable[str]) -> dict[str, int]:
     return {word: row for row, word in enumerate(words)}
 
 
-def open_word_file(
-    path: Path, cache: Path | None = None, progress: Progress = NO_PROGRESS
-) -> WordVectors:
+def open_word_file(path: Path, progress: Progress = NO_PROGRESS) -> WordVectors:
     """Words and vectors of a text file, converted if that was not done or the file has changed.
 
-    The file has lines of a word and its numbers, possibly after a line with both counts; plain,
-    gzip or zip. `cache` is a folder for the conversion, instead of the one next to the file.
+    The file has lines of a word and its numbers, possibly after a line with both counts.
     """
     if not path.is_file():
         raise EncoderError(f"there is no file of word vectors {path}.")
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
-    beside = [path.with_name(f"{path.name}.ulr"), user_cache("derived") / name]
-    folders = beside if cache is None else [cache / name]
+    folders = [path.with_name(f"{path.name}.ulr"), user_cache("derived") / name]
     for folder in folders:
         if (found := _read(folder, path)) is not None:
             return found
@@ -243,8 +224,8 @@ def _read(folder: Path, path: Path) -> WordVectors | None:
         identity = FileIdentity(**about["source"])
         if about["format"] != _FORMAT or not identity.matches(path):
             return None
-        matrix = np.asarray(np.load(folder / _VECTORS, mmap_mode="r"))
-        words = about["words"]
+        numbers = np.memmap(folder / _VECTORS, "<f4", "r")
+        matrix, words = np.asarray(numbers.reshape(-1, about["n_dims"])), about["words"]
         if len(matrix) != len(words):
             return None
         return WordVectors(_rows(words), matrix, identity.sha256, about["malformed_lines"])
@@ -268,7 +249,6 @@ def _convert(path: Path, folder: Path, progress: Progress) -> None:
         np.errstate(over="ignore"),  # such numbers are malformed
     ):
         n_dims, lines = _skip_header(iter(lambda: text.readline(_MAX_LINE_BYTES), b""), path)
-        _write_header(vectors, 0, n_dims)
         done = n_lines = 0
         while batch := list(islice(lines, _BATCH_LINES)):
             n_lines += len(batch)
@@ -286,12 +266,16 @@ def _convert(path: Path, folder: Path, progress: Progress) -> None:
                 )
             progress.advance(compressed.tell() - done)
             done = compressed.tell()
-        _write_header(vectors, len(words), n_dims)
         if not identity.matches(path):
             raise EncoderError(f"{path} changed while it was read; start again.")
-        about = {"format": _FORMAT, "source": asdict(identity), "malformed_lines": len(malformed)}
-        content = json.dumps(about | {"words": list(words)}, ensure_ascii=False)
-        (partial / _ABOUT).write_text(content, encoding="utf-8")
+        about = {
+            "format": _FORMAT,
+            "source": asdict(identity),
+            "malformed_lines": len(malformed),
+            "n_dims": n_dims,
+            "words": list(words),
+        }
+        (partial / _ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -305,48 +289,36 @@ def _open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
                 return
         with open_bytes(path) as text:
             yield text, getattr(text, "fileobj", text)
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise EncoderError(
-            f"{path} is incomplete or damaged: {error}; download it again."
+    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, RuntimeError) as error:
+        raise EncoderError(  # RuntimeError: a password, or a compression that Python does not know
+            f"{path} cannot be extracted: {error}; if it is incomplete, download it again."
         ) from None
 
 
 def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
     """The only file of word vectors in an archive."""
-    names = [
-        info.filename
-        for info in archive.infolist()
-        if not info.is_dir() and not info.filename.startswith("__MACOSX/")
-    ]
-    candidates = [name for name in names if name.lower().endswith((".txt", ".vec"))]
-    chosen = candidates if len(candidates) == 1 else names
+    names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+    chosen = [name for name in names if name.lower().endswith((".txt", ".vec"))]
     if len(chosen) != 1:
         raise EncoderError(
-            f"{path} must hold one file of word vectors; it holds {', '.join(names) or 'none'}. "
-            "Extract it and give the file to use."
+            f"{path} must hold one .txt or .vec file of word vectors; it holds "
+            f"{', '.join(names) or 'nothing'}. Extract it and give the file to use."
         )
-    try:
-        return archive.open(chosen[0])
-    except RuntimeError as error:  # a password, or a compression that Python does not know
-        raise EncoderError(f"{path} cannot be extracted: {error}.") from None
+    return archive.open(chosen[0])
 
 
 def _skip_header(lines: Iterator[bytes], path: Path) -> tuple[int, Iterator[bytes]]:
     """The number of dimensions, and the lines without the counts that may precede them."""
-    first = list(islice(lines, _FIRST_LINES))
-    if first:
-        first[0] = first[0].removeprefix(_BYTE_ORDER_MARK)
-    counts = [_numbers_at_end(line) for line in first if line.strip()]
-    n_dims = Counter(counts[1:] or counts or [0]).most_common(1)[0][0]
+    first = next(lines, b"").removeprefix(_BYTE_ORDER_MARK)
+    fields = first.split()
+    if len(fields) == 2 and all(map(bytes.isdigit, fields)) and int(fields[1]) > 0:
+        return int(fields[1]), lines
+    n_dims = sum(1 for _ in takewhile(_is_number, reversed(fields[1:])))
     if not n_dims:
-        found = _excerpt(first[0]) if first else "nothing"
         raise EncoderError(
-            f"{path} must have lines of a word and its numbers; it starts with {found}."
+            f"{path} must have lines of a word and its numbers; it starts with {_excerpt(first)}."
         )
-    header = first[0].split()
-    if len(header) == 2 and header[0].isdigit() and header[1] == b"%d" % n_dims:
-        del first[0]
-    return n_dims, chain(first, lines)
+    return n_dims, chain([first], lines)
 
 
 def _parse(line: bytes, n_dims: int) -> tuple[str, NDArray[np.float32] | None]:
@@ -364,24 +336,11 @@ def _parse(line: bytes, n_dims: int) -> tuple[str, NDArray[np.float32] | None]:
     return word, numbers if np.isfinite(numbers).all() else None
 
 
-def _numbers_at_end(line: bytes) -> int:
-    """How many numbers a line ends in, its first field aside."""
-    _, *fields = line.split()
-    return sum(1 for _ in takewhile(_is_number, reversed(fields)))
-
-
 def _is_number(field: bytes) -> bool:
     try:
         return math.isfinite(float(field))
     except ValueError:
         return False
-
-
-def _write_header(file: IO[bytes], n_rows: int, n_dims: int) -> None:
-    """Write the .npy header; NumPy pads it, so that a larger number of rows fits in later."""
-    file.seek(0)
-    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, n_dims)}
-    np.lib.format.write_array_header_1_0(file, header)
 
 
 def _excerpt(line: bytes) -> str:

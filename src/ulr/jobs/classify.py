@@ -56,7 +56,7 @@ def classify(
     started = time.perf_counter()
     output, settings = output or Output(), resolve(settings, progress)
     output.check(documents.table)
-    truth = TrueLabels(documents.table, truth_column, settings)
+    truth = None if truth_column is None else TrueLabels(documents.table, truth_column, settings)
     n_truncated = truncated_texts(settings.encoder)
     sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
     fitted = fit(
@@ -66,19 +66,19 @@ def classify(
         y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
         extra_texts=support.extra_texts,
     )
-    tally = Tally(fitted)
-    rows = _collected(label_rows(documents, fitted, sample), truth, collect)
+    tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
+    if truth is not None or collect is not None:
+        rows = _observed(rows, truth, collect)
     write_rows(documents, rows, tally, fitted, output, progress, sample.n_rows)
-    result = tally.result(
+    return fitted, tally.result(
         sample.n_empty,
         truncated_documents=truncated_texts(settings.encoder, n_truncated),
         examples=len(support.examples),
         extra_texts=len(support.extra_texts),
-        comparison=truth.compare(fitted.names[:-1].tolist()),
+        comparison=None if truth is None else truth.compare(),
         seconds=time.perf_counter() - started,
         output=output.path,
     )
-    return fitted, result
 
 
 def predict(
@@ -98,7 +98,7 @@ def predict(
     sample = draw_sample(documents, 0, 0, progress)
     tally = Tally(fitted, refined=False)
     rows = label_rows(documents, fitted, sample)
-    write_rows(documents, rows, tally, fitted, output, progress, sample.n_rows, refined=False)
+    write_rows(documents, rows, tally, fitted, output, progress, sample.n_rows)
     return tally.result(
         sample.n_empty,
         truncated_documents=truncated_texts(fitted.settings.encoder, n_truncated),
@@ -115,17 +115,15 @@ def write_rows(
     output: Output,
     progress: Progress,
     n_rows: int,
-    *,
-    refined: bool = True,
 ) -> None:
     """Write rows with label, confidence and the label before refinement, and count them."""
-    names, columns = fitted.names, added_columns(output.prefix, refined)
+    names, columns = fitted.names, added_columns(output.prefix, tally.refined)
 
     def with_labels() -> Iterator[tuple[Batch, Added]]:
         for batch, texts, predictions in rows:
             tally.add(texts, predictions)
             values: list[Any] = [names[predictions.labels], predictions.confidence]
-            if refined:
+            if tally.refined:
                 values.append(names[predictions.unrefined])
             yield batch, dict(zip(columns, values, strict=True))
             progress.advance(len(texts))
@@ -134,11 +132,12 @@ def write_rows(
     output.write(documents.table, with_labels(), columns)
 
 
-def _collected(
-    rows: Iterable[Labelled], truth: TrueLabels, collect: Collect | None
+def _observed(
+    rows: Iterable[Labelled], truth: TrueLabels | None, collect: Collect | None
 ) -> Iterator[Labelled]:
+    """The rows, after their predictions were compared with true labels and collected."""
     for batch, texts, predictions in rows:
-        true = truth.add(batch, predictions)
+        true = None if truth is None else truth.add(batch, predictions)
         if collect is not None:
             collect(texts, predictions, true)
         yield batch, texts, predictions

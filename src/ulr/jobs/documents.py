@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 
 import numpy as np
 
@@ -32,10 +31,10 @@ class Documents:
         """Batches of rows and their texts; another thread reads ahead."""
         batches = ((batch, batch.texts(self.columns)) for batch in self.table.batches())
         with ThreadPoolExecutor(1, thread_name_prefix="ulr") as reader:
-            for item in run_ahead(reader, repeat(partial(next, batches, None)), 1):
-                if item is None:
-                    return
-                yield item
+            following = reader.submit(next, batches, None)
+            while (found := following.result()) is not None:
+                following = reader.submit(next, batches, None)
+                yield found
 
 
 def draw_sample(
@@ -68,16 +67,6 @@ def label_rows(documents: Documents, fitted: Fitted, sample: Sample) -> Iterator
     predict = partial(fitted.predict, n_threads=1) if n_threads > 1 else fitted.predict
     known = fitted.predictions if sample.texts else None
     rows = np.arange(len(sample.texts)) if sample.rows is None else sample.rows
-    n_read = 0
-
-    def calls() -> Iterator[Callable[[], Labelled]]:
-        nonlocal n_read
-        for batch in documents.table.batches():
-            texts = batch.texts(documents.columns)
-            start, n_read = n_read, n_read + len(texts)
-            if n_read > sample.n_rows:
-                return
-            yield partial(label, batch, texts, start)
 
     def label(batch: Batch, texts: list[str], start: int) -> Labelled:
         first, last = np.searchsorted(rows, [start, start + len(texts)]).tolist()
@@ -91,7 +80,15 @@ def label_rows(documents: Documents, fitted: Fitted, sample: Sample) -> Iterator
         others = predict([texts[row] for row in np.flatnonzero(~has).tolist()])
         return batch, texts, own.merged(others, has)
 
+    def calls() -> Iterator[Callable[[], Labelled]]:
+        n_read = 0
+        for batch, texts in documents:
+            start, n_read = n_read, n_read + len(texts)
+            if n_read > sample.n_rows:
+                break
+            yield partial(label, batch, texts, start)
+        if n_read != sample.n_rows:
+            raise TableError(f"{documents.table.name} changed while it was being read.")
+
     with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as workers:
         yield from run_ahead(workers, calls(), n_threads)
-    if n_read != sample.n_rows:
-        raise TableError(f"{documents.table.name} changed while it was being read.")

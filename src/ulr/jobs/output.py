@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -67,11 +68,10 @@ class Output:
         check_columns(table, self, len(added) == len(_ADDED))  # of JSON, all are known only now
         if not self.is_folder:
             write_table(self.path, table, rows, added, self.stdout)
-        elif Path(self.path).is_dir():
-            _write_files(Path(self.path), table, rows, added)
-        else:
-            with atomic_folder(Path(self.path)) as folder:
-                _write_files(folder, table, rows, added)
+            return
+        folder = Path(self.path)
+        with nullcontext(folder) if folder.is_dir() else atomic_folder(folder) as target:
+            _write_files(target, table, rows, added)
 
 
 def _write_files(

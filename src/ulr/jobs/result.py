@@ -51,88 +51,48 @@ class LabelCounts:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Comparison of all predictions with true labels, which only report.
+    """Comparison of all predictions with true labels, which only report."""
 
-    Attributes
-    ----------
-    documents, without_truth, folded_truth
-        Documents with a true label; without one, which are in no figure; and those whose true label
-        equals a name but for case or blanks.
-    before, after
-        Figures of the labels before and after refinement.
-    calibration_error, reliability
-        Expected calibration error of the confidence after refinement, and the accuracy of its
-        intervals.
-    """
-
-    documents: int
-    without_truth: int
-    folded_truth: int
-    before: Evaluation
+    documents: int  # with a true label
+    without_truth: int  # documents without one, which are in no figure
+    folded_truth: int  # documents whose true label equals a name but for case or blanks
+    before: Evaluation  # of the labels before refinement
     after: Evaluation
-    calibration_error: float
-    reliability: tuple[ReliabilityBin, ...]
+    calibration_error: float  # expected calibration error of the confidence after refinement
+    reliability: tuple[ReliabilityBin, ...]  # accuracy in intervals of that confidence
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a job did.
-
-    Attributes
-    ----------
-    documents, empty_documents, unknown_documents, truncated_documents
-        Documents in all; without words; without a word that the encoder knows; cut to its limit.
-    labels
-        Documents of each label.
-    without_label
-        Documents that got the none label; None where there is none.
-    moved
-        Documents whose label refinement changed; None for a saved model.
-    flows
-        (label before, label after, documents), the largest first, without documents that have no
-        words; labels by position, the none label last.
-    histogram
-        Documents of 20 equal intervals of confidence, with the same and another label than before.
-    least_certain, moved_documents
-        Some documents with the lowest confidence, and those moved with the highest.
-    encoder, method, method_reason, distance, iterations, converged, fitted_documents
-        What was used; see `ulr.Refinement`.
-    diagnosis
-        Whether the refinement can be trusted.
-    examples, extra_texts, extra_labels
-        Numbers of what took part beside documents and labels.
-    malformed_lines
-        Lines of a word-vector file that could not be read; None for other encoders.
-    comparison
-        Comparison with true labels; None without any.
-    seconds, output
-        Wall time, and what was written.
-    """
+    """What a job did; fields are None where they do not apply, such as `moved` for a saved model."""
 
     documents: int
-    empty_documents: int
-    unknown_documents: int
-    truncated_documents: int | None
+    empty_documents: int  # without words
+    unknown_documents: int  # without a word that the encoder knows
+    truncated_documents: int | None  # cut to the encoder's limit
     labels: tuple[LabelCounts, ...]
-    without_label: int | None
-    moved: int | None
+    without_label: int | None  # documents that got the none label
+    moved: int | None  # documents whose label refinement changed
+    # (label before, label after, documents), the largest first, without documents that have no
+    # words; labels by position, the none label last.
     flows: Pairs
+    # Documents of 20 equal intervals of confidence, with the same and another label than before.
     histogram: tuple[tuple[int, int], ...]
     least_certain: tuple[ShownDocument, ...]
-    moved_documents: tuple[ShownDocument, ...]
+    moved_documents: tuple[ShownDocument, ...]  # those with the highest confidence
     encoder: str
     method: str
     distance: str
-    method_reason: str | None = None
+    method_reason: str | None = None  # this and the next three as in `ulr.Refinement`
     iterations: int | None = None
     converged: bool | None = None
     fitted_documents: int | None = None
     diagnosis: Diagnosis | None = None
-    examples: int = 0
+    examples: int = 0  # numbers of what took part beside documents and labels
     extra_texts: int = 0
     extra_labels: int = 0
-    malformed_lines: int | None = None
-    comparison: Comparison | None = None
+    malformed_lines: int | None = None  # of a word-vector file
+    comparison: Comparison | None = None  # with true labels
     seconds: float = 0.0
     output: str | None = None
 
@@ -151,7 +111,8 @@ class Tally:
     """Counts labels, and keeps some documents worth a look, over all documents of a job."""
 
     def __init__(self, fitted: Fitted, *, refined: bool = True) -> None:
-        self._fitted, self._names, self._refined = fitted, fitted.names, refined
+        self._fitted, self._names = fitted, fitted.names
+        self.refined = refined  # whether there are labels before refinement
         self._flows: Counter[tuple[int, int]] = Counter()
         self._histogram = np.zeros((_BINS, 2), dtype=np.intp)
         self._unlabelled = 0
@@ -178,7 +139,7 @@ class Tally:
         certain = moved[np.argsort(-confidence[moved], kind="stable")[:_SHOWN]]
 
         def show(row: int) -> ShownDocument:
-            unrefined = str(self._names[predictions.unrefined[row]]) if self._refined else None
+            unrefined = str(self._names[predictions.unrefined[row]]) if self.refined else None
             name, text = str(self._names[predictions.labels[row]]), excerpt(texts[row])
             return ShownDocument(first_row + row + 1, text, name, unrefined, float(confidence[row]))
 
@@ -199,19 +160,21 @@ class Tally:
             "unlabelled": self._unlabelled,
             "flows": [[*pair, count] for pair, count in self._flows.items()],
             "histogram": self._histogram.tolist(),
-            "doubtful": [asdict(each) for each in self._doubtful],
-            "certain": [asdict(each) for each in self._certain],
+            "shown": {
+                "doubtful": [asdict(each) for each in self._doubtful],
+                "certain": [asdict(each) for each in self._certain],
+            },
         }
 
     def add_counts(self, counts: dict[str, Any]) -> None:
         """Add the next documents, given what `as_dict` of their tally returned."""
-        shown = (
-            [replace(document, row=self._row + document.row) for document in documents]
-            for documents in (
-                [ShownDocument(**each) for each in counts[name]] for name in ("doubtful", "certain")
-            )
-        )
-        self._show(*shown)
+        shown = {
+            name: [
+                replace(ShownDocument(**each), row=self._row + each["row"]) for each in documents
+            ]
+            for name, documents in counts["shown"].items()
+        }
+        self._show(**shown)
         self._flows.update({(before, after): count for before, after, count in counts["flows"]})
         self._histogram += np.array(counts["histogram"], dtype=np.intp)
         self._unlabelled += counts["unlabelled"]
@@ -231,15 +194,15 @@ class Tally:
             empty_documents=n_empty,
             unknown_documents=max(0, self._unlabelled - n_empty),
             labels=tuple(
-                LabelCounts(str(name), before[i] if self._refined else None, after[i])
+                LabelCounts(str(name), before[i] if self.refined else None, after[i])
                 for i, name in enumerate(self._names[:n_labels])
             ),
             without_label=None if fitted.none is None else after[n_labels] + self._unlabelled,
-            moved=int(flows[:, :n_labels].sum()) - stayed if self._refined else None,
+            moved=int(flows[:, :n_labels].sum()) - stayed if self.refined else None,
             flows=sorted_pairs(self._flows)[:_MOST_PAIRS],
             histogram=tuple((stayed, moved) for stayed, moved in self._histogram.tolist()),
             least_certain=tuple(self._doubtful),
-            moved_documents=tuple(self._certain) if self._refined else (),
+            moved_documents=tuple(self._certain) if self.refined else (),
             encoder=fitted.encoder_name,
             method=fitted.settings.method,
             distance=fitted.settings.distance,

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ulr.errors import LabelError, TableError
-from ulr.tables import Table
+from ulr.tables import Batch, Table
 
 
-def text_columns(table: Table, chosen: Sequence[str]) -> list[str]:
-    """The columns that make up a document: those chosen, else ``text``, else the only one."""
+def text_columns(table: Table, chosen: Sequence[str], besides: str | None = None) -> list[str]:
+    """The columns that make up a document: those chosen, else ``text``, else the only one.
+
+    The column `besides` holds something else.
+    """
     if chosen:
         table.check_columns(chosen, "--text-column")
         return list(chosen)
-    if "text" not in table.columns and len(columns := table.all_columns()) == 1:
-        return list(columns)
+    if "text" not in table.columns:
+        columns = [column for column in table.all_columns() if column != besides]
+        if len(columns) == 1:
+            return columns
     table.check_columns(["text"], "--text-column")
     return ["text"]
 
@@ -44,39 +49,38 @@ def read_support(
     """
     texts: list[str] = []
     labels: list[str] = []
+    further: list[str] = []
     if examples is not None:
         if "label" not in examples.columns:
             raise TableError(
                 f"{examples.name} has no column 'label'; it has: {', '.join(examples.columns)}. "
                 "Examples need one, for the name of each text's label."
             )
-        own = _columns_of(examples, columns, without="label")
         matching = LabelMatching(names)
-        for batch in examples.batches():
-            texts += batch.texts(own)
+        for batch, batch_texts in _documents(examples, columns, "label"):
+            texts += batch_texts
             for place, value in enumerate(batch.column("label")):
-                labels.append(matching.name_of(value, batch.where(place)))
-        if not texts:
-            raise TableError(f"{examples.name} has no rows.")
-    further: list[str] = []
+                where = batch.where(place)
+                labels.append(matching.name_of(value, where))
+                if not labels[-1]:
+                    raise LabelError(f"{where}: the label is empty; use: {', '.join(names)}.")
     if extra is not None:
-        own = _columns_of(extra, columns)
-        for batch in extra.batches():
-            further += batch.texts(own)
-        if not further:
-            raise TableError(f"{extra.name} has no rows.")
+        for _, batch_texts in _documents(extra, columns):
+            further += batch_texts
     return Support(tuple(texts), tuple(labels), tuple(further))
 
 
-def _columns_of(table: Table, columns: Sequence[str], without: str | None = None) -> list[str]:
-    """The text columns of a table: those of the documents, where it has them, else its own."""
-    if all(column in table.columns for column in columns):
-        return list(columns)
-    others = [column for column in table.columns if column != without]
-    if len(others) == 1:
-        return others
-    table.check_columns(["text"], "--text-column")
-    return ["text"]
+def _documents(
+    table: Table, columns: Sequence[str], besides: str | None = None
+) -> Iterator[tuple[Batch, list[str]]]:
+    """Batches and texts, by the text columns of the documents if the table has them."""
+    there = all(column in table.columns for column in columns)
+    own, n_rows = text_columns(table, columns if there else (), besides), 0
+    for batch in table.batches():
+        yield batch, batch.texts(own)
+        n_rows += len(batch)
+    if n_rows == 0:
+        raise TableError(f"{table.name} has no rows.")
 
 
 class LabelMatching:
@@ -94,20 +98,18 @@ class LabelMatching:
         self._folded = {key: each[0] for key, each in folded.items() if len(each) == 1}
         self.n_folded = 0
 
-    def find(self, value: object) -> str | None:
-        """The name of a label, empty for an empty cell, or None for something else."""
+    def name_of(self, value: object, where: str) -> str:
+        """The name of a label, empty for an empty cell; an error says where there is none."""
         text = "" if value is None else str(value)
         name = " ".join(text.split())
         if name == "":
             return name
         found = name if name in self._exact else self._folded.get(name.casefold())
-        self.n_folded += found is not None and found != text
+        if found is None:
+            raise LabelError(
+                f"{where}: {text[:60]!r} is not a label; the labels are: "
+                f"{', '.join(self._names)}. In a label file, 'name: phrase' gives a name other words "
+                "to be encoded."
+            )
+        self.n_folded += found != text
         return found
-
-    def name_of(self, value: object, where: str) -> str:
-        """The name of a label; an error says where there is none."""
-        name = self.find(value)
-        if not name:
-            shown = "is empty" if name == "" else f"{str(value)[:60]!r} is not a label"
-            raise LabelError(f"{where}: the label {shown}; use: {', '.join(self._names)}.")
-        return name

@@ -171,23 +171,12 @@ def refine_many(
     random_state: int = 0,
     **settings: Any,
 ) -> Iterator[Refinement]:
-    """Refine several sets of anchors over the same documents.
+    """Refine several sets of anchors, each (n_labels, n_dims), over the same documents.
 
     Each result is the one that `refine` gives for the set alone, up to rounding and without a
-    diagnosis. The documents are validated once, and results are computed when they are asked for, a
-    few sets ahead where documents are so few that threads serve several sets.
-
-    Parameters
-    ----------
-    documents, extra_anchors, max_iter, random_state, **settings
-        As in `refine`.
-    anchor_sets
-        Anchors of each set, (n_labels, n_dims).
-
-    Yields
-    ------
-    Refinement
-        Of each set, in order.
+    diagnosis; other parameters are those of `refine`. The documents are validated once, and results
+    are computed when they are asked for, a few sets ahead where documents are so few that threads
+    serve several sets.
     """
     with single_threaded_blas():
         task = Task(documents, **settings)
@@ -216,22 +205,10 @@ def score_all(
     word_counts: csr_matrix | None = None,
     n_jobs: int | None = None,
 ) -> tuple[list[Labels], Single]:
-    """Classify documents by each of some rules.
+    """Classify documents by each of some rules, of `Refinement.rule` and `Refinement.initial_rule`.
 
-    Parameters
-    ----------
-    documents
-        (n_documents, n_dims).
-    rules
-        As of `Refinement.rule` and `Refinement.initial_rule`.
-    word_counts, n_jobs
-        As in `refine`; counts are for rules that have word weights.
-
-    Returns
-    -------
-    labels, scores
-        For each rule (n_documents,) label indices, -1 for documents without one; and the scores by the
-        first rule, (n_documents, n_labels).
+    Returns the labels by each rule, -1 for documents without one, and the scores by the first rule,
+    (n_documents, n_labels). Word counts are for rules that have weights of words.
     """
     check_positive("n_jobs", n_jobs)
     rows = check_array("documents", documents)

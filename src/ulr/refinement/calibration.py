@@ -62,16 +62,8 @@ def calibrate(
 ) -> float:
     """The temperature that scores are divided by before softmax makes them probabilities.
 
-    Parameters
-    ----------
-    documents, anchors
-        (n_documents, n_dims) and (n_labels, n_dims) as refined.
-    refinement
-        Their refinement.
-    known, word_counts, random_state, **settings
-        As in `refine`; method and distance are those of the refinement.
-    progress
-        Receives a stage ``Calibrating`` and every agreement.
+    Documents, anchors and settings are those of the refinement. The progress receives a stage
+    ``Calibrating`` and every agreement.
 
     Examples
     --------

@@ -43,41 +43,22 @@ class LabelDiagnosis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether a refinement can be trusted.
+    """Whether a refinement can be trusted."""
 
-    Attributes
-    ----------
-    documents, moved
-        Documents with a label, and those that the refinement gave another one.
-    fitted
-        Documents that the labels were refined on.
-    fit
-        How well refined labels match their names, relative to the nearest names: about 1 where
-        refinement keeps their meaning.
-    reliability
-        Agreement of the nearest labels in two halves of the dimensions, as Cohen's kappa: 0 where
-        the names say nothing about the documents. None where it is not defined.
-    labels
-        One entry per label.
-    expected_accuracy
-        Mean confidence in the labels; None before calibration.
-    notes
-        Further warnings, about the texts and the names of the labels.
-    refined, collapsed
-        How far the labels were refined, and whether clusters collapsed; `share` and `collapsed` of
-        `Refinement`.
-    """
-
-    documents: int
-    moved: int
-    fitted: int
+    documents: int  # with a label
+    moved: int  # of these, those that the refinement gave another one
+    fitted: int  # documents that the labels were refined on
+    # How well refined labels match their names, relative to the nearest names: about 1 where
+    # refinement keeps their meaning.
     fit: float
+    # Agreement of the nearest labels in two halves of the dimensions, as Cohen's kappa: 0 where the
+    # names say nothing about the documents. None where it is not defined.
     reliability: float | None
     labels: tuple[LabelDiagnosis, ...]
-    expected_accuracy: float | None = None
-    notes: tuple[str, ...] = ()
-    refined: float = 1.0
-    collapsed: bool = False
+    expected_accuracy: float | None = None  # mean confidence in the labels; None before calibration
+    notes: tuple[str, ...] = ()  # further warnings, about the texts and the names of the labels
+    refined: float = 1.0  # how far, as `Refinement.share`
+    collapsed: bool = False  # as `Refinement.collapsed`
 
     @property
     def trusted(self) -> bool:

@@ -70,11 +70,11 @@ def fit_discriminant(blocks: Blocks, problem: Problem, options: DiscriminantOpti
     n_labels = len(problem.anchors)
     prior = check_prior(options.prior, problem.n_labels)
     if problem.max_iter == 1:
-        return fit_nearest(blocks, problem, None)
+        return fit_nearest(blocks, problem)
     n_used = int(np.count_nonzero(blocks.known != EXCLUDED))
     if n_used < constants.FEWEST_PER_LABEL * n_labels and not (blocks.known >= 0).any():
         reason = f"{n_used} is too small a number of documents for {n_labels} labels"
-        return replace(fit_nearest(blocks, problem, None), method="none", reason=reason)
+        return replace(fit_nearest(blocks, problem), method="none", reason=reason)
     if blocks.n_dims > constants.MOST_DIMS:
         reason = f"the covariance of {blocks.n_dims:,} dimensions is too large"
         return replace(fit_paper(blocks, problem, PaperOptions()), method="ulr", reason=reason)

@@ -134,7 +134,7 @@ def fit_paper(blocks: Blocks, problem: Problem, options: PaperOptions) -> Fitted
     )
 
 
-def fit_nearest(blocks: Blocks, problem: Problem, options: object) -> Fitted:
+def fit_nearest(blocks: Blocks, problem: Problem, options: object = None) -> Fitted:
     """No refinement: the nearest anchor."""
     return fit_paper(blocks, replace(problem, max_iter=1), PaperOptions())
 

@@ -16,94 +16,48 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class LabelEntry:
-    """One label; `ulr.jobs.Result` has its counts.
-
-    Attributes
-    ----------
-    name, phrases
-        Its name, and the words it was described by; none for the none label.
-    words
-        Words that are more frequent in its documents than in others.
-    representative, borderline
-        Positions of documents.
-    anchor, centroid
-        Where its name and its refined label are on the map; None for nowhere.
-    """
+    """One label; `ulr.jobs.Result` has its counts."""
 
     name: str
-    phrases: tuple[str, ...]
-    words: tuple[str, ...]
-    representative: tuple[int, ...]
-    borderline: tuple[int, ...]
-    anchor: Point | None
-    centroid: Point | None
+    phrases: tuple[str, ...]  # that describe it; none for the none label
+    words: tuple[str, ...]  # that are more frequent in its documents than in others
+    representative: tuple[int, ...]  # documents
+    borderline: tuple[int, ...]  # documents
+    anchor: Point | None  # of its name on the map; None for nowhere
+    centroid: Point | None  # of the refined label
 
 
 @dataclass(frozen=True)
 class DocumentColumns:
-    """The documents that are shown, one entry per document in each column.
+    """The documents that are shown, one entry per document in each column."""
 
-    Attributes
-    ----------
-    row
-        Row in the input, from 1.
-    text
-        Its beginning.
-    label, unrefined, second
-        Label after and before refinement, and the second most probable label.
-    confidence, second_confidence
-        Probabilities of `label` and `second`.
-    x, y
-        Place on the map, between 0 and 1; y grows downwards.
-    truth
-        True label, -1 where it is unknown.
-    """
-
-    row: list[int]
-    text: list[str]
+    row: list[int]  # in the input, from 1
+    text: list[str]  # its beginning
     label: list[int]
-    unrefined: list[int]
-    second: list[int]
-    confidence: list[float]
+    unrefined: list[int]  # label before refinement
+    second: list[int]  # the second most probable label
+    confidence: list[float]  # probability of the label
     second_confidence: list[float]
-    x: list[float]
-    y: list[float]
-    truth: list[int]
+    x: list[float]  # place on the map, between 0 and 1
+    y: list[float]  # grows downwards
+    truth: list[int]  # true label, -1 where it is unknown
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """Everything that a report shows.
-
-    Attributes
-    ----------
-    title, source
-        A title, and the name of the input; empty without one.
-    result
-        What the job did; its counts are of all documents.
-    labels
-        One entry per label, the none label last.
-    documents, least_of_label
-        The documents that are listed, and how many of each label there are at least, where there
-        are as many.
-    trace, best_iteration
-        `ulr.refinement.Pass` as plain values, and the pass that is the result; empty and None for a
-        saved classifier.
-    seed, date, versions
-        Seed of everything drawn, day of the report, versions of packages.
-    """
+    """Everything that a report shows."""
 
     title: str
-    source: str
-    result: Result
-    labels: tuple[LabelEntry, ...]
-    documents: DocumentColumns
-    least_of_label: int
-    trace: tuple[dict[str, Any], ...]
-    best_iteration: int | None
+    source: str  # name of the input; empty without one
+    result: Result  # what the job did; its counts are of all documents
+    labels: tuple[LabelEntry, ...]  # the none label last
+    documents: DocumentColumns  # that are listed
+    least_of_label: int  # documents of each label that are listed, where there are as many
+    trace: tuple[dict[str, Any], ...]  # of `ulr.refinement.Pass`; empty for a saved classifier
+    best_iteration: int | None  # the pass that is the result
     seed: int
     date: str
-    versions: dict[str, str]
+    versions: dict[str, str]  # of packages
 
     @property
     def labelled(self) -> int:

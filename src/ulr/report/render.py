@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from ulr.errors import InputError
 from ulr.files import atomic_file, check_destination
@@ -35,7 +34,33 @@ class Report:
     @cached_property
     def html(self) -> str:
         """The whole page."""
-        return render(self.data)
+        from jinja2 import Environment, PackageLoader
+        from markupsafe import Markup
+
+        environment = Environment(
+            loader=PackageLoader("ulr.report"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters |= {"number": "{:,}".format, "percent": _percent}
+        script, style = _bundled_script(), (_STATIC / "report.css").read_text("utf-8")
+        payload = self.data.as_dict()
+        if payload["result"]["comparison"] is not None:
+            for figures in ("before", "after"):  # the scripts need no confusion; it may be large
+                del payload["result"]["comparison"][figures]
+        # JSON that can stand inside a script element.
+        content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+        return environment.get_template("report.html").render(
+            data=self.data,
+            notes=_notes(self.data.result),
+            confusions=_confusions(self.data.result),
+            policy=_content_security_policy(script, style),
+            # Own files, and JSON with every special character escaped.
+            script=Markup(script),
+            style=Markup(style),
+            payload=Markup(content),
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the page to a file, complete or not at all; an existing one is replaced."""
@@ -59,30 +84,6 @@ def check_report_path(path: str | Path, force: bool, how: str = "--force") -> No
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"a report is an HTML file; {str(path)!r} must end in .html.")
     check_destination(Path(path), force, InputError, how)
-
-
-def render(data: ReportData) -> str:
-    """The HTML page of a report."""
-    from jinja2 import Environment, PackageLoader
-
-    environment = Environment(
-        loader=PackageLoader("ulr.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": "{:,}".format, "percent": _percent}
-    script, style = bundled_script(), (_STATIC / "report.css").read_text("utf-8")
-    payload = data.as_dict()
-    if payload["result"]["comparison"] is not None:
-        for figures in ("before", "after"):  # the scripts need no confusion, which may be large
-            del payload["result"]["comparison"][figures]
-    return environment.get_template("report.html").render(
-        data=data,
-        notes=_notes(data.result),
-        confusions=_confusions(data.result),
-        policy=content_security_policy(script, style),
-        script=_raw(script),
-        style=_raw(style),
-        payload=_raw(as_json(payload)),
-    )
 
 
 def _notes(result: Result) -> list[str]:
@@ -117,37 +118,22 @@ def _confusions(result: Result) -> list[tuple[str, list[list[int]] | None, Pairs
     return found
 
 
-def bundled_script() -> str:
+def _bundled_script() -> str:
     """All modules as one script: without imports and exports, in the order of `_MODULES`."""
     parts = [(_STATIC / f"{name}.js").read_text("utf-8") for name in _MODULES]
     script = re.sub(r"^import [^;]*;\n", "", "\n".join(parts), flags=re.MULTILINE)
     return re.sub(r"^export ", "", script, flags=re.MULTILINE)
 
 
-def content_security_policy(script: str, style: str) -> str:
+def _content_security_policy(script: str, style: str) -> str:
     """A policy that allows one script and one style, and no request at all."""
+    digests = (hashlib.sha256(part.encode("utf-8")).digest() for part in (script, style))
+    of_script, of_style = (base64.b64encode(digest).decode() for digest in digests)
     return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"default-src 'none'; script-src 'sha256-{of_script}'; style-src 'sha256-{of_style}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def as_json(value: Any) -> str:
-    """JSON that can stand inside a script element."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
 def _percent(share: float | None, digits: int = 0) -> str:
     return "–" if share is None else f"{share:.{digits}%}"
-
-
-def _raw(text: str) -> Any:
-    from markupsafe import Markup
-
-    # Only for own files, and for JSON with every special character escaped.
-    return Markup(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,11 +44,19 @@ class Batch:
         """The values of a column; None where a record has none."""
         if isinstance(self.data, list):
             return [record.get(name) for record in self.data]
+        import pyarrow as pa
+
         values = self.data.column(name)
         try:
             return list(values.to_pylist())
-        except (ValueError, OverflowError, KeyError) as error:
-            return _as_texts(values, error)
+        except (ValueError, OverflowError, KeyError) as error:  # dates that Python does not have
+            reason = str(error)[:200].rstrip(".")
+        try:
+            return list(values.cast(pa.string()).to_pylist())
+        except pa.ArrowException:
+            raise TableError(
+                f"a Parquet column of {values.type} has a value that cannot be read: {reason}."
+            ) from None
 
     def records(self) -> list[Record]:
         """The rows as records, whatever they were read from."""
@@ -77,6 +85,9 @@ class Batch:
         return [" ".join(filter(None, row)) for row in zip(*parts, strict=True)]
 
 
+Rows = Iterable[tuple[Batch, Added]]  # what is written
+
+
 def in_batches(rows: Iterable[tuple[Value, str]]) -> Iterator[tuple[list[Value], list[str]]]:
     """Values and the texts they were read from, in lists of limited length."""
     values, texts, n_letters = list[Value](), list[str](), 0
@@ -91,32 +102,8 @@ def in_batches(rows: Iterable[tuple[Value, str]]) -> Iterator[tuple[list[Value],
         yield values, texts
 
 
-class Memo(dict[Any, str]):
-    """Texts of the values of an added column, of which few are distinct."""
-
-    def __init__(self, text_of: Callable[[Any], str]) -> None:
-        self._text_of = text_of
-
-    def __missing__(self, value: Any) -> str:
-        self[value] = text = self._text_of(value)
-        return text
-
-
 def as_cell(value: Any) -> Any:
     """A value for a format that has no nested ones and no null; those are JSON and nothing."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None else value
-
-
-def _as_texts(column: pa.Array, error: Exception) -> list[Any]:
-    """Dates and times of an Arrow column for which Python has no value."""
-    import pyarrow as pa
-
-    try:
-        return list(column.cast(pa.string()).to_pylist())
-    except pa.ArrowException:
-        raise TableError(
-            f"a Parquet column of {column.type} has a value that cannot be read: "
-            f"{str(error)[:200].rstrip('.')}."
-        ) from None

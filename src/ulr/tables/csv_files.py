@@ -11,9 +11,9 @@ import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice, tee
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,9 @@ import pyarrow.csv
 
 from ulr.errors import TableError
 from ulr.files import open_bytes
-from ulr.tables.batch import BATCH_ROWS, Added, Batch, Memo, as_cell
+from ulr.tables.batch import BATCH_ROWS, Batch, Rows, as_cell
 from ulr.tables.source import Source, open_text
-
-if TYPE_CHECKING:
-    from ulr.tables.table import Table
+from ulr.tables.table import Table
 
 _BLOCK_BYTES, _MOST_BYTES = 1 << 20, 1 << 22
 _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
@@ -234,13 +232,7 @@ def _rows(
         ) from None
 
 
-def write(
-    file: IO[bytes],
-    table: Table,
-    rows: Iterable[tuple[Batch, Added]],
-    added: dict[str, type],
-    format_: str,
-) -> None:
+def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], format_: str) -> None:
     """Write CSV; the text of rows that were read from CSV is copied as it is."""
     source, names = table.sources[0], table.all_columns()
     delimiter = source.delimiter if source.format == format_ == "csv" else ","
@@ -251,7 +243,7 @@ def write(
     if source.header or not copied:
         header = delimiter.join(map(field, [*names, *added]))
         file.write(f"{header}\n".encode())
-    known = Memo(field)
+    added_field = cache(field)  # few values are distinct
     for batch, values in rows:
         if copied and batch.raw is not None:
             text = pc.ascii_rtrim(batch.raw, characters="\r\n")
@@ -259,7 +251,7 @@ def write(
             cells = [pc.if_else(pc.equal(text, ""), '""', text)]
         else:
             cells = [pa.array(map(field, batch.column(name)), pa.string()) for name in names]
-        cells += [pa.array(map(known.__getitem__, values[name]), pa.string()) for name in added]
+        cells += [pa.array(map(added_field, values[name]), pa.string()) for name in added]
         lines = pc.binary_join_element_wise(*cells, delimiter)
         lines = pc.binary_join_element_wise(lines, "\n", "")
         _, offsets, content = lines.buffers()

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, time
 from itertools import count
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import xlsxwriter
-from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+from python_calamine import CalamineError, CalamineWorkbook
 
 from ulr.errors import TableError
 from ulr.files import open_bytes
-from ulr.tables.batch import BATCH_ROWS, Added, Batch, as_cell
+from ulr.tables.batch import BATCH_ROWS, Batch, Rows, as_cell
 from ulr.tables.source import Source
-
-if TYPE_CHECKING:
-    from ulr.tables.table import Table
+from ulr.tables.table import Table
 
 _MOST_ROWS = 1_048_576
 _MOST_CHARACTERS = 32_767  # of a cell
-_OFFICE_FOLDERS = {"word": "a Word document", "ppt": "a PowerPoint presentation"}  # of an archive
 
 
 def _rows(source: Source) -> list[list[Any]]:
@@ -33,19 +29,10 @@ def _rows(source: Source) -> list[list[Any]]:
                 rows = workbook.get_sheet_by_name(name).to_python(skip_empty_area=True)
                 if rows:
                     return rows
-        except PasswordError:
-            raise TableError(f"{source.name} has a password; save a copy without one.") from None
         except (CalamineError, OSError, ValueError) as error:
-            if not zipfile.is_zipfile(file):
-                raise TableError(
-                    f"{source.name} cannot be read as an Excel workbook: {error}."
-                ) from None
-            with zipfile.ZipFile(file) as archive:
-                folders = {each.partition("/")[0] for each in archive.namelist()}
-            kinds = (each for folder, each in _OFFICE_FOLDERS.items() if folder in folders)
-            what = next(kinds, "a zip archive; extract it first")
             raise TableError(
-                f"{source.name} is {what}; a CSV, Excel, JSON or Parquet file is needed."
+                f"{source.name} cannot be read as an Excel workbook: {str(error).rstrip('.')}; if it "
+                "is another zip archive, extract it first."
             ) from None
     return []
 
@@ -74,13 +61,7 @@ def _value(cell: Any) -> Any:
     return cell
 
 
-def write(
-    file: IO[bytes],
-    table: Table,
-    rows: Iterable[tuple[Batch, Added]],
-    added: dict[str, type],
-    format_: str,
-) -> None:
+def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], format_: str) -> None:
     """Write one sheet."""
     names = table.all_columns()
     with xlsxwriter.Workbook(

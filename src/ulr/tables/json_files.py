@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from functools import cache, partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ulr.errors import TableError
-from ulr.tables.batch import Added, Batch, Memo, Record, in_batches
+from ulr.tables.batch import Batch, Record, Rows, in_batches
 from ulr.tables.source import Source, open_text
-
-if TYPE_CHECKING:
-    from ulr.tables.table import Table
+from ulr.tables.table import Table
 
 _DECODER = json.JSONDecoder()
 _scan = _DECODER.scan_once  # type: ignore[attr-defined]
@@ -118,20 +116,14 @@ def batches(source: Source) -> Iterator[Batch]:
         start += len(records)
 
 
-def write(
-    file: IO[bytes],
-    table: Table,
-    rows: Iterable[tuple[Batch, Added]],
-    added: dict[str, type],
-    format_: str,
-) -> None:
+def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], format_: str) -> None:
     """Write JSON lines, or one array; lines that were read from JSON lines are copied as they are."""
     before, after, between = ("[\n", "\n]\n", ",\n") if format_ == "json" else ("", "\n", "\n")
-    members = {name: Memo(partial(_member, name)) for name in added}
+    members = {name: cache(partial(_member, name)) for name in added}  # few values are distinct
     is_empty = True
     for batch, values in rows:
         if isinstance(batch.data, list) and batch.raw is not None:
-            parts = [map(members[name].__getitem__, each) for name, each in values.items()]
+            parts = [map(members[name], each) for name, each in values.items()]
             tails = map(", ".join, zip(*parts, strict=True))
             lines = [
                 f"{raw[:-1].rstrip()}{', ' if record else ''}{tail}}}"

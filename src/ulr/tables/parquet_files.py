@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ulr.files import file_system
-from ulr.tables.batch import BATCH_ROWS, Added, Batch
+from ulr.tables.batch import BATCH_ROWS, Batch, Rows
 from ulr.tables.source import Source
-
-if TYPE_CHECKING:
-    from ulr.tables.table import Table
+from ulr.tables.table import Table
 
 _BATCH_BYTES = 1 << 26
 
@@ -50,13 +48,7 @@ def batches(source: Source) -> Iterator[Batch]:
             row += part.num_rows
 
 
-def write(
-    file: IO[bytes],
-    table: Table,
-    rows: Iterable[tuple[Batch, Added]],
-    added: dict[str, type],
-    format_: str,
-) -> None:
+def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], format_: str) -> None:
     """Write Parquet; columns of a Parquet source keep their types."""
     arrow_types = {str: pa.string(), float: pa.float64()}
     further = [pa.field(name, arrow_types[kind]) for name, kind in added.items()]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ulr.errors import TableError, UlrError
-from ulr.files import GZIP, file_system, is_remote, open_bytes, store_errors
+from ulr.files import is_remote, open_bytes, store_errors
 from ulr.tables.formats import (
     TEXT_FORMATS,
     TableFormat,
@@ -21,7 +21,7 @@ from ulr.tables.formats import (
     recognise_format,
 )
 
-_HEAD_BYTES = 65_536
+HEAD_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,6 @@ class Source:
     columns: tuple[str, ...] = ()
     is_complete: bool = True  # otherwise, the columns are the keys of the first JSON records
 
-    def estimated_rows(self) -> int | None:
-        """About as many rows as it has: those of a Parquet file, or by the length of first lines."""
-        with readable(self):
-            if self.format == "parquet":
-                return int(module_of("parquet").n_rows(self))
-            if self.format not in ("csv", "tsv", "jsonl", "txt"):
-                return None
-            system, path = file_system(self.path)
-            n_bytes = system.size(path)
-            with system.open(path, "rb") as file:
-                head = file.read(_HEAD_BYTES)
-        n_lines = head.count(b"\n")
-        return n_bytes * n_lines // len(head) if n_lines and not head.startswith(GZIP) else None
-
 
 def open_source(
     name: str, how: TableFormat | None = None, path: str | Path | None = None
@@ -59,11 +45,10 @@ def open_source(
     how, path = how or TableFormat(), str(path or name)
     source = Source(name, path, how.format or "csv", how.encoding or "utf-8", header=how.header)
     with readable(source):
-        system, inner = file_system(path)
-        if system.size(inner) == 0:
-            raise TableError(f"{name} is empty.")
         with open_bytes(path) as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(HEAD_BYTES)
+        if not head:
+            raise TableError(f"{name} is empty.")
         source = replace(source, format=recognise_format(name, how.format, head))
         if source.format in TEXT_FORMATS:
             encoding = how.encoding or recognise_encoding(head)
@@ -76,7 +61,7 @@ def open_source(
             default = "\t" if source.format == "tsv" and not is_named else sniffed
             source = replace(source, delimiter=how.delimiter or default)
         columns: list[str] = []
-        if source.format == "jsonl" and len(head) == _HEAD_BYTES:
+        if source.format == "jsonl" and len(head) == HEAD_BYTES:
             columns = module.first_columns(source, head)
             source = replace(source, is_complete=not columns)
     with readable(source):
@@ -129,10 +114,7 @@ def readable(source: Source) -> Iterator[None]:
         if type(error).__module__ == "pyarrow.lib":
             reason = str(error)[:200]
             raise TableError(f"{source.name} cannot be read as Parquet: {reason}.") from None
-        if is_remote(source.path):
+        if isinstance(error, OSError) or is_remote(source.path):
             with store_errors(source.name):
                 raise
-        if isinstance(error, OSError):
-            reason = str(error.strerror or error)
-            raise TableError(f"{source.name} cannot be read: {reason}.") from None
         raise

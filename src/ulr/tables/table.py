@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ulr.errors import TableError
-from ulr.files import atomic_file, file_system, is_remote, store_errors, temporary_copy
-from ulr.tables.batch import Added, Batch
+from ulr.files import GZIP, atomic_file, file_system, is_remote, store_errors, temporary_copy
+from ulr.tables.batch import Batch, Rows
 from ulr.tables.formats import TableFormat, check_output_name, format_of_name, module_of
-from ulr.tables.source import Source, check_same_columns, open_source, readable
+from ulr.tables.source import HEAD_BYTES, Source, check_same_columns, open_source, readable
 
 
 class Table:
@@ -72,8 +72,21 @@ class Table:
 
     def estimated_rows(self) -> int | None:
         """About as many rows as the table has, to show progress; None if that is not known."""
-        estimates = [source.estimated_rows() for source in self.sources]
-        return None if None in estimates else sum(each or 0 for each in estimates)
+        n_rows = 0
+        for source in self.sources:
+            with readable(source):
+                if source.format == "parquet":
+                    n_rows += module_of("parquet").n_rows(source)
+                    continue
+                system, path = file_system(source.path)
+                n_bytes = system.size(path)
+                with system.open(path, "rb") as file:
+                    head = file.read(HEAD_BYTES)
+            n_lines = head.count(b"\n")
+            if source.format in ("json", "xlsx") or head.startswith(GZIP) or not n_lines:
+                return None
+            n_rows += n_bytes * n_lines // len(head)
+        return n_rows
 
     def check_columns(self, wanted: Iterable[str], option: str) -> None:
         """Refuse names of columns that the table does not have."""
@@ -91,21 +104,9 @@ def open_table(
 ) -> Iterator[Table]:
     """Files of documents as one table.
 
-    Parameters
-    ----------
-    names
-        Paths of CSV, TSV, JSON, JSONL, Excel, Parquet or text files; of folders of them; or
-        patterns such as ``texts/*.csv``; or addresses in an object store, such as
-        ``s3://bucket/texts/*.csv``. Text formats may be gzipped. ``-`` is standard input.
-    how
-        What names and content do not tell.
-    stdin
-        What ``-`` is read from.
-
-    Raises
-    ------
-    TableError
-        When a file is missing, empty or not what it is said to be.
+    `names` are paths of files or of folders of them, patterns such as ``texts/*.csv``, or addresses
+    in an object store, such as ``s3://bucket/texts/*.csv``. Text formats may be gzipped. ``-`` is
+    `stdin`. `how` is what names and content do not tell.
     """
     with contextlib.ExitStack() as stack:
         sources = []
@@ -163,7 +164,7 @@ def find_files(name: str) -> list[str]:
 def write_table(
     name: str,
     table: Table,
-    rows: Iterable[tuple[Batch, Added]],
+    rows: Rows,
     added: dict[str, type],
     stdout: IO[bytes] | None = None,
 ) -> None:
@@ -183,11 +184,11 @@ def write_table(
     check_output_name(name)
     format_ = str(format_of_name(name))
     try:
-        with atomic_file(name) as file, contextlib.ExitStack() as stack:
-            target: Any = file
+        with atomic_file(name) as file:
+            target: Any = contextlib.nullcontext(file)
             if name.lower().endswith(".gz"):
                 target = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
-                stack.enter_context(target)
-            module_of(format_).write(target, table, rows, added, format_)
+            with target as opened:
+                module_of(format_).write(opened, table, rows, added, format_)
     except OSError as error:
         raise TableError(f"{name} cannot be written: {error.strerror or error}.") from error

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
+from transformers.trainer_utils import get_last_checkpoint
 from transformers.utils import logging
 
 from ulr.errors import TrainingError
@@ -90,7 +91,7 @@ def train(
             callback = RunCallback(plan, progress, log)
             trainer = make_trainer(model, plan, dataset, instances.held_out(), work, callback)
             try:
-                trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+                trainer.train(resume_from_checkpoint=checkpoint)
             except Exception as error:
                 if callback.started or checkpoint is None:
                     raise
@@ -163,7 +164,7 @@ def _plan(
     )
 
 
-def _open_work_folder(work: Path, plan: TrainingPlan, digest: str) -> Path | None:
+def _open_work_folder(work: Path, plan: TrainingPlan, digest: str) -> str | None:
     """The last checkpoint of a run with the same settings and data; a new folder if there is none.
 
     The weights of a checkpoint continue those of the base, of which only the name is compared.
@@ -182,15 +183,14 @@ def _open_work_folder(work: Path, plan: TrainingPlan, digest: str) -> Path | Non
             f"{work} is a run with other {', '.join(different)}; resume it with the same ones, "
             "or start again with --force."
         )
-    checkpoints = sorted(work.glob("checkpoint-*"), key=lambda each: int(each.name.split("-")[1]))
-    for checkpoint in reversed(checkpoints):
-        # The trainer writes this file last; a process was killed before it was complete.
+    while checkpoint := get_last_checkpoint(work):
+        # The trainer writes this file last; a process may have been killed before.
         try:
-            json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-            return checkpoint
+            json.loads(Path(checkpoint, "trainer_state.json").read_text(encoding="utf-8"))
+            break
         except (OSError, ValueError):
             shutil.rmtree(checkpoint)
-    return None
+    return checkpoint
 
 
 def _write_output(trainer: Any, plan: TrainingPlan, output: Path) -> TrainingReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -164,10 +165,9 @@ def run(server: AnyServer, session: AnySession, given: schemas.RunInput) -> sche
         if session.job is not None and session.job.is_active:
             raise Conflict("this session is being classified; wait or cancel first.")
         session.set_labels([(each.id, each.name, each.phrases) for each in given.labels])
-        choices, session.job = session.choices, Job()
-        server.sessions.start(
-            session.job, lambda job: classify(session, choices, columns, server.encoder, job)
-        )
+        session.job = Job()
+        work = partial(classify, session, session.choices, columns, server.encoder)
+        server.sessions.threads.submit(session.job.run, work)
     return _info(session)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any
 
 from anyio import CapacityLimiter
 from fastapi import FastAPI, Request
@@ -61,35 +60,22 @@ def create_app(settings: ServerSettings | None = None) -> FastAPI:
 
     for path, package in (("/static/report", "ulr.report"), ("/static", "ulr.web")):
         app.mount(path, StaticFiles(directory=str(files(package) / "static")))
-    for error, handler in _HANDLERS.items():
-        app.add_exception_handler(error, handler)
+    for kind in (HTTPException, RequestValidationError, InputError, Exception):
+        app.add_exception_handler(kind, _answer)
     app.add_middleware(Guard, settings=settings)
     return app
 
 
-async def _http_error(request: Request, error: Any) -> JSONResponse:
-    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
-
-
-async def _invalid(request: Request, error: Any) -> JSONResponse:
-    first = error.errors()[0]
-    # Names of types, such as "list[str]", are no part of the request.
-    parts = [str(part) for part in first["loc"] if part != "body"]
-    place = ".".join(part for part in parts if part.isidentifier() or part.isdigit())
-    return problem(422, f"{place or 'the request'}: {first['msg']}.")
-
-
-async def _input_error(request: Request, error: Any) -> JSONResponse:
-    return problem(409 if isinstance(error, Conflict) else 400, str(error))
-
-
-async def _server_error(request: Request, error: Any) -> JSONResponse:
+async def _answer(request: Request, error: Exception) -> JSONResponse:
+    """The answer to a request that raised an error: one sentence."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        # Names of types, such as "list[str]", are no part of the request.
+        parts = [str(part) for part in first["loc"] if part != "body"]
+        place = ".".join(part for part in parts if part.isidentifier() or part.isdigit())
+        return problem(422, f"{place or 'the request'}: {first['msg']}.")
+    if isinstance(error, InputError):
+        return problem(409 if isinstance(error, Conflict) else 400, str(error))
     return problem(500, "something went wrong on the server; its log has the details.")
-
-
-_HANDLERS: dict[type[Exception], Any] = {
-    HTTPException: _http_error,
-    RequestValidationError: _invalid,
-    InputError: _input_error,
-    Exception: _server_error,
-}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -156,9 +156,10 @@ class Session:
             raise LabelError(
                 f"there are {len(given)} labels; this server allows {self._settings.max_labels}."
             )
-        twice = [name for name, n in Counter(name for _, name, _ in given).items() if n > 1]
-        if twice:
-            raise LabelError(f"label {min(twice)!r} is given twice.")
+        names = [name for _, name, _ in given]
+        for name in set(names):
+            if names.count(name) > 1:
+                raise LabelError(f"label {name!r} is given twice.")
         checked = as_label_set({name: list(phrases) or [name] for _, name, phrases in given})
         with self.lock:
             own = {label.id for label in self.choices.labels}
@@ -230,7 +231,7 @@ class Sessions:
         self.folder = Path(tempfile.mkdtemp(prefix="ulr-serve-"))  # readable by its owner only
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._lock = RLock()
-        self._threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="ulr-job")
+        self.threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="ulr-job")
 
     @contextmanager
     def new_folder(self) -> Iterator[Path]:
@@ -258,10 +259,6 @@ class Sessions:
                 self.drop(oldest.id)
         return session
 
-    def start(self, job: Job, work: Callable[[Job], None]) -> None:
-        """Run a job when a thread is free."""
-        self._threads.submit(job.run, work)
-
     def get(self, id_: str) -> Session | None:
         """The session of an id, which is now the most recently used; None for no session."""
         with self._lock:
@@ -281,8 +278,7 @@ class Sessions:
 
     def close(self) -> None:
         """End all jobs, and delete all data."""
-        for session in list(self._sessions.values()):
-            if session.job is not None:
-                session.job.cancel()
-        self._threads.shutdown()
+        for id_ in list(self._sessions):
+            self.drop(id_)
+        self.threads.shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
