@@ -105,6 +105,15 @@ def mean_lead(scores):
     return lead if lead > 0 else 1.0
 
 
+def centred(documents, anchors, c=None):
+    """Unit vectors from a share of the mean of the documents, to them and to the anchors."""
+    c, x = c or Constants(), unit(np.asarray(documents, dtype=np.float64))
+    length = np.linalg.norm(x.mean(axis=0))
+    rest = c.mean_rest * np.sqrt(1 - length**2) / length
+    centre = max(c.centring, 1 - rest) * x.mean(axis=0)
+    return unit(x - centre), unit(unit(np.asarray(anchors, dtype=np.float64)) - centre)
+
+
 def kappa(x, anchors):
     """Mean Cohen's kappa of the nearest anchors in halves of the dimensions."""
     from scipy.fft import dct
@@ -143,11 +152,8 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
         own = x[known == label]
         if len(own):
             moved[label] += len(own) / c.examples * unit(own.sum(axis=0)[None])[0]
-    length = np.linalg.norm(x.mean(axis=0))
-    rest = c.mean_rest * np.sqrt(1 - length**2) / length
-    centre = max(c.centring, 1 - rest) * x.mean(axis=0)
-    z, anchor = unit(x - centre), unit(unit(moved) - centre)
-    found = kappa(z, unit(a - centre))
+    z, anchor = centred(x, moved, c)
+    found = kappa(*centred(x, a, c))
     reliability = max(found / c.reliable, per_label / (per_label + c.examples))
     reliability = float(np.clip(reliability, 0, 1))
     evidence = n / k / (n / k + c.few_documents)

@@ -1,10 +1,8 @@
 """What every method promises, whatever the distance."""
 
-import pickle
 import shutil
 import threading
 import tracemalloc
-from dataclasses import FrozenInstanceError, is_dataclass
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from ulr.refinement import (
     refine_many,
     rule_from_arrays,
 )
-from ulr.refinement.blocks import Blocks
 
 WAYS = [(method, distance) for method, each in METHODS.items() for distance in each.distances]
 SEVERAL_BLOCKS = 40_000  # documents
@@ -149,24 +146,6 @@ def test_progress_is_told_every_pass(method, distance):
     assert progress.stages == [("Refining", total, "passes")]
     assert progress.advanced == result.n_iter
     assert [done.iteration for done in result.trace] == list(range(result.n_iter))
-
-
-class PickledBlocks(Blocks):
-    """Sends every step through pickle before it is applied."""
-
-    def run(self, step):
-        return super().run(pickle.loads(pickle.dumps(step)) if is_dataclass(step) else step)
-
-
-@every_way
-def test_steps_can_be_pickled_and_are_immutable(method, distance, monkeypatch):
-    documents, anchors = problem(distance, 5)
-    expected = refine(documents, anchors, method=method, distance=distance)
-    monkeypatch.setattr("ulr.refinement.api.Blocks", PickledBlocks)
-    result = refine(documents, anchors, method=method, distance=distance)
-    np.testing.assert_array_equal(result.scores, expected.scores)
-    with pytest.raises(FrozenInstanceError, match="method"):
-        result.method = "other"
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
