@@ -5,7 +5,6 @@ import pytest
 
 from tiny_task import LABELS, StaticVectors, generated_texts
 from ulr import DatalessClassifier
-from ulr.classifier.description import characteristic_words
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +57,3 @@ def test_new_texts_and_the_none_label_are_described(task):
     assert sum(each.size for each in found.values()) == 41
     empty = classifier.describe(["goal for the striker"])
     assert [each.size for each in empty.values()].count(1) == 1
-
-
-def test_characteristic_words_are_more_frequent_in_their_label():
-    texts = ["red apple common", "red pear common", "blue sky common", "blue sea common"] * 5
-    labels = np.array([0, 0, 1, 1] * 5)
-    assert characteristic_words(texts + ["red"] * 9, np.append(labels, [-1] * 9), 2) == [(), ()]
-    others = ["grey rain", "grey snow"] * 20
-    found = characteristic_words(texts + others, np.append(labels, [2] * 40), 3)
-    assert (found[0][0], found[1][0]) == ("red", "blue")
-    assert "common" not in found[2]

@@ -45,19 +45,15 @@ def refined(method="auto", known=-1, **options):
 # Fitting and predicting
 
 
-def test_names_of_the_labels_are_all_that_is_needed():
-    classifier = DatalessClassifier(LABELS).fit(TEXTS)
-    assert classifier.method_ == "discriminant"
-    assert classifier.predict(NEW).tolist() == LABELS
-
-
-@pytest.mark.parametrize("method", ["discriminant", "ulr"])
-def test_it_refines_as_refine_does_on_the_same_vectors(method):
-    classifier = DatalessClassifier(LABELS, encoder=static(), method=method).fit(TEXTS)
-    expected = refined(method)
+@pytest.mark.parametrize(
+    "options", [{}, {"prior": [0.8, 0.1, 0.1]}, {"method": "ulr", "max_iter": 2}], ids=str
+)
+def test_it_refines_as_refine_does_on_the_same_vectors(options):
+    classifier = DatalessClassifier(LABELS, **options).fit(TEXTS)  # static is the default
+    expected = refined(**options)
     np.testing.assert_array_equal(classifier.refinement_.scores, expected.scores)
     np.testing.assert_array_equal(classifier.centroids_, expected.centroids)
-    assert classifier.n_iter_ == expected.n_iter
+    assert (classifier.n_iter_, classifier.method_) == (expected.n_iter, expected.method)
 
 
 @pytest.mark.parametrize(
@@ -73,17 +69,6 @@ def test_fitted_texts_are_predicted_as_they_were_fitted(method, distance):
     scores = classifier.fitted_.predict(texts).scores
     np.testing.assert_allclose(scores, classifier.refinement_.scores, rtol=1e-5, atol=1e-5)
     assert (classifier.method_, classifier.distance_) == (method, distance)
-
-
-def test_a_prior_moves_texts_to_the_likelier_label():
-    texts, _ = generated_texts(19, own=0.1)
-    sizes = []
-    for share in (0.01, 0.98):
-        classifier = DatalessClassifier(
-            LABELS, encoder=static(), prior=[share, (1 - share) / 2, (1 - share) / 2]
-        )
-        sizes.append((classifier.fit_predict(texts) == "sports").sum())
-    assert sizes[0] < sizes[1]
 
 
 def test_refitting_forgets_the_earlier_fit():
@@ -247,15 +232,12 @@ def test_the_diagnosis_names_labels_and_expects_an_accuracy(encoder):
     )
 
 
-def test_the_diagnosis_notes_case_and_language():
+def test_the_diagnosis_notes_labels_that_differ_in_case():
     labels = ["Sports", "sports", "business"]
     classifier = DatalessClassifier(labels, encoder=static()).fit(TEXTS)
     [note] = classifier.diagnosis_.notes
     assert note == "The labels 'Sports', 'sports' differ only in upper and lower case."
     assert classifier.diagnosis_.warnings[-1] == note
-    german = ["Der Hund und das Haus sind nicht auf dem Berg, und ich bin mit der Bahn da"] * 6
-    found = DatalessClassifier(LABELS, encoder=static()).fit(german + TEXTS).diagnosis_.notes
-    assert any("look like the language 'de'" in note for note in found)
     assert DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).diagnosis_.notes == ()
 
 
@@ -263,6 +245,7 @@ def test_labels_are_not_refined_where_many_texts_are_in_other_languages():
     german = ["Der Hund und das Haus sind nicht auf dem Berg, und ich bin mit der Bahn da"] * 6
     classifier = DatalessClassifier(LABELS, encoder=static(), fit_sample=50, prior="balanced")
     found = classifier.fit(german + TEXTS)
+    assert any("look like the language 'de'" in note for note in found.diagnosis_.notes)
     assert (found.method_, found.refinement_.n_moved) == ("none", 0)
     assert "languages that the encoder was not made for" in found.refinement_.reason
     known = classifier.fit(german + TEXTS, [*[None] * 5, "sports", *[None] * len(TEXTS)])

@@ -96,37 +96,32 @@ LANGUAGES = {
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_another_language_than_that_of_the_encoder_is_reported(language):
-    texts = [LANGUAGES[language]] * 5
-    assert f"look like the language {language!r}" in language_note(texts, ["en"])
-    assert language_note(texts, ["en", language]) is None
-    assert language_note(texts, None) is None
-    assert language_note(texts, [language]) is None
-
-
-def test_texts_in_several_other_languages_are_reported():
-    texts = [LANGUAGES["de"], LANGUAGES["es"], "A parcel here: the box is late and it was open"] * 5
-    assert "67% of the texts look like the languages 'de', 'es'" in language_note(texts, ["en"])
-    assert "33% of the texts look like the language 'es'" in language_note(texts, ["en", "de"])
-
-
-def test_another_script_is_reported():
-    texts = ["Доставка опоздала на неделю, и коробка была повреждена при перевозке"] * 8
-    assert "not in Latin script" in language_note(texts, ["en"])
-    assert language_note(texts, ["en", "ru"]) is None
+MIXED = [LANGUAGES["de"], LANGUAGES["es"], "A parcel here: the box is late and it was open"] * 5
+RUSSIAN = ["Доставка опоздала на неделю, и коробка была повреждена при перевозке"] * 8
 
 
 @pytest.mark.parametrize(
-    "texts",
+    ("texts", "languages", "message"),
     [
-        ["The parcel was late and the box is not what I have ordered from you"] * 9,
-        ["goal striker cup", "bank shares profit", "telescope planet"] * 20,
-        ["The café in São Paulo is open, and the señor knows it"] * 9,
-        [LANGUAGES["de"], *["A parcel here: the box is late and it was open today"] * 3] * 5,
-        [LANGUAGES["de"]],  # too few words
-        [""] * 100,
+        *[
+            ([text] * 5, ["en"], f"look like the language {name!r}")
+            for name, text in LANGUAGES.items()
+        ],
+        *[([text] * 5, ["en", name], None) for name, text in LANGUAGES.items()],
+        *[([text] * 5, None, None) for text in LANGUAGES.values()],
+        *[([text] * 5, [name], None) for name, text in LANGUAGES.items()],
+        (MIXED, ["en"], "67% of the texts look like the languages 'de', 'es'"),
+        (MIXED, ["en", "de"], "33% of the texts look like the language 'es'"),
+        (RUSSIAN, ["en"], "not in Latin script"),
+        (RUSSIAN, ["en", "ru"], None),
+        (["The parcel was late and the box is not what I have ordered from you"] * 9, ["en"], None),
+        (["goal striker cup", "bank shares profit", "telescope planet"] * 20, ["en"], None),
+        (["The café in São Paulo is open, and the señor knows it"] * 9, ["en"], None),
+        ([LANGUAGES["de"], *[MIXED[2]] * 3] * 5, ["en"], None),
+        ([LANGUAGES["de"]], ["en"], None),  # too few words
+        ([""] * 100, ["en"], None),
     ],
 )
-def test_english_and_very_few_words_are_not_reported(texts):
-    assert language_note(texts, ["en"]) is None
+def test_languages_that_the_encoder_was_not_made_for_are_reported(texts, languages, message):
+    found = language_note(texts, languages)
+    assert found is None if message is None else message in found
