@@ -11,7 +11,6 @@ from tiny_task import (
     CosineScorer,
     CountingEncoder,
     HashingEncoder,
-    Recorder,
     StaticVectors,
     static,
 )
@@ -75,12 +74,6 @@ def test_phrases_that_cannot_be_encoded_raise(arguments, message):
         fit(["a goal"], settings(**arguments))
 
 
-def test_empty_texts_are_excluded_unless_their_label_is_known():
-    fitted = fit(["goal", "", " ", "bank"], settings(), y=[None, "sports", None, "money"])
-    assert fitted.refinement.predictions.tolist()[1:] == [0, -1, 1]
-    assert fitted.predictions.empty.tolist() == [False, False, True, False]
-
-
 def test_texts_that_were_encoded_before_are_fitted_the_same():
     arguments = settings(LABELS, encoder=static())
     encoded = encode(TEXTS, text_encoder(arguments))
@@ -90,16 +83,6 @@ def test_texts_that_were_encoded_before_are_fitted_the_same():
     assert encoded.word_counts.shape[0] == len(TEXTS)
     assert arguments.uses_words
     assert not settings(method="ulr").uses_words
-
-
-def test_progress_names_every_stage_and_advances_by_all_documents():
-    progress = Recorder()
-    texts = ["goal", "bank"] * 2000
-    fit(texts, settings(), progress, extra_texts=["a", "", "b"])
-    names = [name for name, _ in progress.stages]
-    assert names[0] == "Encoding"
-    assert {"Refining", "Calibrating"} <= set(names)
-    assert progress.counts[0] == 4002
 
 
 # Extra labels and texts

@@ -84,16 +84,3 @@ def score(documents, rule, **options):
     """Labels and scores by one rule."""
     [labels], scores = score_all(documents, [rule], **options)
     return labels, scores
-
-
-class Recorder:
-    """A progress that keeps what it was told."""
-
-    def __init__(self):
-        self.stages, self.advanced = [], 0
-
-    def stage(self, name, total=None, unit="documents"):
-        self.stages.append((name, total, unit))
-
-    def advance(self, count=1):
-        self.advanced += count
