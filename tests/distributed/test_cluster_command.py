@@ -33,15 +33,6 @@ def job(tmp_path, word_vectors, command, request):
     )
 
 
-@pytest.mark.cluster
-def test_two_processes_write_the_files_of_one(job):
-    result = job.run("--cluster", "local", "--workers", "2")
-    assert result.code == 0, result.err
-    assert content(job.output) == job.expected()
-    assert "150 documents, 3 labels" in result.out
-    assert "3 of 3 files were labelled." in result.out
-
-
 def test_parts_write_the_files_and_the_last_one_the_summary(job, tmp_path, command, word_vectors):
     assert "run it first with --part 0/N" in job.run("--part", "1/2").err
     model = tmp_path / "model"
@@ -51,7 +42,7 @@ def test_parts_write_the_files_and_the_last_one_the_summary(job, tmp_path, comma
     assert [result.code for result in results] == [0, 0, 0]
     assert "Other parts are not done yet.\n0 of 3 files were labelled" in results[0].out
     assert "Other parts are not done yet.\n1 of 3 files were labelled" in results[1].out
-    assert "150 documents" in results[2].out
+    assert "150 documents, 3 labels" in results[2].out
     assert "2 of 3 files were labelled" in results[2].out
     assert content(job.output) == job.expected()
     predicted = command("predict", model, "rain and snow", "--encoder", word_vectors)

@@ -70,11 +70,6 @@ def test_files_are_those_of_one_process_even_if_a_worker_is_killed(
     assert (report.labelled, report.job.documents) == (len(SIZES), sum(SIZES))
 
 
-def test_an_error_of_the_work_is_raised(workers):
-    with pytest.raises(ValueError, match="7 is refused"):
-        list(workers.map(tasks.refuse, [7]))
-
-
 def test_a_job_goes_on_when_all_workers_are_lost_and_new_ones_join(
     cluster, workers, task, word_vectors, tmp_path
 ):
@@ -96,15 +91,14 @@ def test_a_job_goes_on_when_all_workers_are_lost_and_new_ones_join(
     assert content(tmp_path / "out") == expected
 
 
-def test_tasks_that_dask_gives_up_are_submitted_again(cluster, workers, tmp_path):
+def test_tasks_that_dask_gives_up_are_submitted_again_and_errors_are_raised(
+    cluster, workers, tmp_path, monkeypatch
+):
     scale(cluster, 2)
-    allowed = cluster.scheduler.allowed_failures
-    cluster.scheduler.allowed_failures = 0
-    try:
-        results = list(workers.map(tasks.die_once, [1, 2], str(tmp_path)))
-    finally:
-        cluster.scheduler.allowed_failures = allowed
-    assert results == [1, 2]
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    assert list(workers.map(tasks.die_once, [1, 2], str(tmp_path))) == [1, 2]
+    with pytest.raises(ValueError, match="7 is refused"):
+        list(workers.map(tasks.refuse, [7]))
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ class _LocalWorkers(Workers):
             pool = self._idle.pop() if self._idle else self._new_pool()
             try:
                 future = pool.submit(work, *arguments)
-            except BrokenExecutor:  # it died while it was idle
+            except BrokenExecutor:  # its process died
                 continue
             self._busy[future] = pool
             return future
@@ -156,10 +156,7 @@ class _LocalWorkers(Workers):
 
     def wait(self, futures: Collection[Future[Any]]) -> Collection[Future[Any]]:
         ended = super().wait(futures)
-        pools = [(self._busy.pop(future), future) for future in ended]
-        self._idle += [
-            pool for pool, each in pools if not isinstance(each.exception(), BrokenExecutor)
-        ]
+        self._idle += map(self._busy.pop, ended)
         return ended
 
     def close(self) -> None:

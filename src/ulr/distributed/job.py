@@ -71,9 +71,8 @@ class PartitionsResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The result as plain values, without the texts."""
-        names = ("model", "partitions", "labelled", "resumed", "broken")
-        job = None if self.job is None else self.job.as_dict()
-        return {name: getattr(self, name) for name in names} | {"job": job}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        return values | {"job": None if self.job is None else self.job.as_dict()}
 
 
 def find_partitions(names: Sequence[str]) -> list[str]:
@@ -324,15 +323,15 @@ class _Job:
             resumed=n_resumed,
             broken=tuple(each.broken for each in partitions if each.broken),
         )
-        done = [record for each in fit.partitions if (record := records.get(each.name))]
+        done = [(each, found) for each in fit.partitions if (found := records.get(each.name))]
         if len(done) + len(result.broken) < len(self.files):
             return result
         tally = Tally(fit.fitted)
-        for record in done:
+        for _, record in done:
             tally.add_counts(record["counts"])
-        truncated = [record["truncated_documents"] for record in done]
+        truncated = [record["truncated_documents"] for _, record in done]
         job = tally.result(
-            sum(record["empty_documents"] for record in done),
+            sum(each.n_empty for each, _ in done),
             truncated_documents=None if None in truncated else sum(truncated),
             seconds=time.perf_counter() - started,
             output=self.folder.path,
@@ -348,7 +347,8 @@ class _Job:
             "labels": {each.label: each.after for each in job.labels},
             "without_label": job.without_label,
             "partitions": [
-                {name: each[name] for name in ("file", "documents", "source")} for each in done
+                {"file": each.output, "documents": each.n_rows, "source": each.name}
+                for each, _ in done
             ],
             "broken": result.broken,
         }
@@ -359,12 +359,10 @@ class _Job:
 
 def _shown(sample: Sample, random_state: int) -> dict[str, Any]:
     """Texts of the sample that a report is about, and their rows."""
-    shown = HashSample(_MOST_SHOWN, random_state)
-    rows = range(len(sample.texts)) if sample.rows is None else sample.rows.tolist()
-    shown.add(rows, sample.texts)
-    found = shown.finish(sample.n_rows, sample.n_empty)
-    positions = range(len(found.texts)) if found.rows is None else found.rows.tolist()
-    return {"rows": list(positions), "texts": found.texts}
+    rows = np.arange(len(sample.texts)) if sample.rows is None else sample.rows
+    drawn = np.random.default_rng(random_state).permutation(len(rows))[:_MOST_SHOWN]
+    places = np.sort(drawn)
+    return {"rows": rows[places].tolist(), "texts": [sample.texts[i] for i in places.tolist()]}
 
 
 def _rare_labels(fitted: Fitted, sample: Sample) -> Iterator[str]:

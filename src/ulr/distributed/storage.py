@@ -25,11 +25,18 @@ def absolute(name: str) -> str:
     return name.rstrip("/") if is_remote(name) else path
 
 
-def info(name: str) -> dict[str, Any] | None:
-    """Properties of a file, such as its size; None if there is none."""
+@contextlib.contextmanager
+def _reached(name: str) -> Iterator[tuple[Any, str]]:
+    """The file system of a file or folder, and the path in it; the block ends if there is none."""
     system, path = file_system(name)
     with store_errors(name, ClusterError), contextlib.suppress(FileNotFoundError):
         system.invalidate_cache()
+        yield system, path
+
+
+def info(name: str) -> dict[str, Any] | None:
+    """Properties of a file, such as its size; None if there is none."""
+    with _reached(name) as (system, path):
         found: dict[str, Any] = system.info(path)
         return found if found["type"] == "file" else None
     return None
@@ -56,13 +63,9 @@ def identify(name: str) -> tuple[int, str]:
 
 
 def total_size(names: Sequence[str]) -> int:
-    """Bytes of several files, which may be in several stores; 0 if one is missing."""
-    paths: dict[Any, list[str]] = {}
-    for name in names:
-        system, path = file_system(name)
-        paths.setdefault(system, []).append(path)
-    with store_errors(names[0], ClusterError), contextlib.suppress(FileNotFoundError):
-        return sum(sum(system.sizes(own)) for system, own in paths.items())
+    """Bytes of several files, by one request; 0 if one is missing or in another store."""
+    with _reached(names[0]) as (system, _):
+        return sum(system.sizes([file_system(name)[1] for name in names]))
     return 0
 
 
@@ -102,8 +105,7 @@ def replacing(name: str) -> Iterator[str]:
 
 def read_json(name: str) -> dict[str, Any] | None:
     """Content of a record; None if there is none, or if it is damaged."""
-    system, path = file_system(name)
-    with store_errors(name, ClusterError), contextlib.suppress(FileNotFoundError, ValueError):
+    with _reached(name) as (system, path), contextlib.suppress(ValueError):
         content = json.loads(system.cat_file(path))
         return content if isinstance(content, dict) else None
     return None
@@ -127,17 +129,14 @@ def upload(source: Path, folder: str) -> None:
 
 def download(folder: str, target: Path) -> None:
     """Copy the files of a folder to a local one."""
-    system, path = file_system(folder)
-    with store_errors(folder, ClusterError):
+    with _reached(folder) as (system, path):
         if system.isdir(path):
             system.get(f"{path}/", f"{target}/", recursive=True)
 
 
 def names(folder: str) -> list[str]:
     """Names of the files in a folder, without hidden ones."""
-    system, path = file_system(folder)
-    with store_errors(folder, ClusterError), contextlib.suppress(FileNotFoundError):
-        system.invalidate_cache()
+    with _reached(folder) as (system, path):
         files = [each["name"] for each in system.ls(path, detail=True) if each["type"] == "file"]
         return sorted(name for name in map(os.path.basename, files) if name and name[0] != ".")
     return []
@@ -152,7 +151,5 @@ def make_folder(folder: str) -> None:
 
 def remove(name: str) -> None:
     """Remove a file or a folder, if it is there."""
-    system, path = file_system(name)
-    with store_errors(name, ClusterError), contextlib.suppress(FileNotFoundError):
-        system.invalidate_cache()
+    with _reached(name) as (system, path):
         system.rm(path, recursive=True)

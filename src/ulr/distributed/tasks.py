@@ -188,8 +188,7 @@ Labelled = tuple[Partition, dict[str, Any] | None, bool]  # its record; whether 
 def label_partition(partition: Partition, task: Task, model_hash: str) -> Labelled:
     """Write the rows of a file with labels, and then its record, unless that is done already.
 
-    A file that changed since it was sampled, or
-    that cannot be read any more, comes back as broken.
+    A file that changed since it was sampled, or that cannot be read any more, comes back as broken.
     """
     name, before = partition.name, storage.info(partition.name)
     changed = f"{name} changed since it was sampled; run again to sample it again."
@@ -216,11 +215,7 @@ def label_partition(partition: Partition, task: Task, model_hash: str) -> Labell
         truncated = getattr(fitted.text_encoder, "truncated", 0) - truncated
     record = {
         "key": task.record_key(partition, model_hash),
-        "source": name,
-        "file": partition.output,
         "file_bytes": storage.size(f"{task.folder}/{partition.output}"),
-        "documents": partition.n_rows,
-        "empty_documents": partition.n_empty,
         "truncated_documents": truncated,
         "counts": tally.as_dict(),
     }
