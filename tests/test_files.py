@@ -18,7 +18,7 @@ from ulr.files import (
 )
 
 
-@pytest.fixture(params=["unnamed", "named"])
+@pytest.fixture(params=["unnamed", "named"], autouse=True)
 def system(request, monkeypatch):
     """This system, and one that has no files without a name."""
     if request.param == "named":
@@ -30,17 +30,22 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.usefixtures("system")
-def test_file_appears_when_the_block_ends(tmp_path):
-    path = tmp_path / "out.csv"
+@pytest.mark.parametrize("older", [None, b"older"])
+def test_file_appears_or_is_replaced_when_the_block_ends(tmp_path, older):
+    path, plain = tmp_path / "out.csv", tmp_path / "plain"
+    plain.touch()
+    mode = plain.stat().st_mode
+    if older is not None:
+        path.write_bytes(older)
+        path.chmod(mode := stat.S_IFREG | 0o640)
     with atomic_file(path) as file:
         file.write(b"whole")
-        assert not path.exists()
+        assert (path.read_bytes() if path.exists() else None) == older
     assert path.read_bytes() == b"whole"
-    assert names(tmp_path) == ["out.csv"]
+    assert path.stat().st_mode == mode  # of any new file, or of the older one
+    assert names(tmp_path) == ["out.csv", "plain"]
 
 
-@pytest.mark.usefixtures("system")
 def test_error_leaves_the_older_file_and_nothing_else(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"older")
@@ -50,36 +55,6 @@ def test_error_leaves_the_older_file_and_nothing_else(tmp_path):
     assert names(tmp_path) == ["out.csv"]
 
 
-@pytest.mark.usefixtures("system")
-def test_older_file_is_replaced_in_one_step(tmp_path):
-    path = tmp_path / "out.csv"
-    path.write_bytes(b"older")
-    with atomic_file(path) as file, path.open("rb") as reader:
-        file.write(b"newer")
-        assert reader.read() == b"older"
-    assert path.read_bytes() == b"newer"
-
-
-@pytest.mark.usefixtures("system")
-def test_file_has_the_permissions_of_any_new_file(tmp_path):
-    plain, whole = tmp_path / "plain", tmp_path / "whole"
-    plain.touch()
-    with atomic_file(whole):
-        pass
-    assert stat.S_IMODE(whole.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
-
-
-@pytest.mark.usefixtures("system")
-def test_permissions_of_a_replaced_file_are_kept(tmp_path):
-    path = tmp_path / "out.csv"
-    path.write_bytes(b"older")
-    path.chmod(0o640)
-    with atomic_file(path) as file:
-        file.write(b"newer")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-@pytest.mark.usefixtures("system")
 def test_a_symbolic_link_stays_a_link_to_the_written_file(tmp_path):
     target, link = tmp_path / "folder" / "target.csv", tmp_path / "link.csv"
     target.parent.mkdir()
@@ -92,7 +67,6 @@ def test_a_symbolic_link_stays_a_link_to_the_written_file(tmp_path):
     assert names(tmp_path) == ["folder", "link.csv"]
 
 
-@pytest.mark.usefixtures("system")
 @pytest.mark.parametrize("older", [None, b"older"])
 def test_a_file_written_by_another_process_meanwhile_is_kept(tmp_path, older):
     path = tmp_path / "out.csv"
@@ -107,22 +81,15 @@ def test_a_file_written_by_another_process_meanwhile_is_kept(tmp_path, older):
     assert names(tmp_path) == ["out.csv"]
 
 
-def test_folder_replaces_the_older_one_whole(tmp_path):
+def test_folder_replaces_the_older_one_whole_or_not_at_all(tmp_path):
     path = tmp_path / "model"
     for content in ("first", "second"):
         with atomic_folder(path) as partial:
             (partial / content).touch()
         assert names(path) == [content]
-    assert names(tmp_path) == ["model"]
-
-
-def test_error_leaves_the_older_folder_and_nothing_else(tmp_path):
-    path = tmp_path / "model"
-    path.mkdir()
-    (path / "older").touch()
     with pytest.raises(FileNotFoundError, match="no-folder"), atomic_folder(path) as partial:
         [(partial / name).touch() for name in ("half", "no-folder/rest")]
-    assert names(path) == ["older"]
+    assert names(path) == ["second"]
     assert names(tmp_path) == ["model"]
 
 

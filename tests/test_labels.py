@@ -18,7 +18,6 @@ from ulr.labels import (
     read_labels,
 )
 
-NAMES = ["world", "sports", "science and technology"]
 PHRASES = {"world": "world news", "sports": ["sport", "football"], "business": None}
 AS_LABELS = (
     Label("world", ("world news",)),
@@ -33,17 +32,6 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def test_names_of_a_list_are_their_own_phrases_in_the_order_given():
-    labels = as_label_set(NAMES)
-    assert labels.names == tuple(NAMES)
-    assert labels.phrases() == [[name] for name in NAMES]
-    assert len(labels) == 3
-
-
-def test_mapping_gives_one_phrase_several_or_the_name():
-    assert tuple(as_label_set(PHRASES)) == AS_LABELS
-
-
 @settings(deadline=None)
 @given(
     st.lists(
@@ -54,14 +42,10 @@ def test_mapping_gives_one_phrase_several_or_the_name():
 )
 def test_order_is_kept_by_every_source(names):
     expected = as_label_set(names)
+    assert (expected.phrases(), len(expected)) == ([[name] for name in names], len(names))
     assert as_label_set(dict.fromkeys(names)) == expected
     assert labels_from_arguments([", ".join(names)]) == expected
     assert expected.names == tuple(names)
-
-
-def test_line_of_labels_may_hold_phrases():
-    line = "world: world news, sports:sport;football,business"
-    assert labels_from_arguments([line]).labels == AS_LABELS
 
 
 TEXT_FILE = """\ufeff# what the news desk calls them
@@ -81,12 +65,22 @@ FILES = {
     "labels.YAML": "world: world news\nsports: [sport, football]\nbusiness: business\n",
     "labels.yml": "# desk\nworld:\n- world news\nsports:\n  - sport\n  - football\n"
     "business: business\n",
+    "labels.csv": "label,phrases\nworld,world news\nsports,sport; football\nbusiness,\n",
+    "semicolons.csv": 'Name;Phrases\nworld;world news\nsports;"sport; football"\nbusiness;\n',
+    "tabs.csv": "id\tphrases\tlabel\n1\tworld news\tworld\n2\tsport;football\tsports\n3\t\tbusiness",
 }
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_kind_of_file_gives_the_same_labels(tmp_path, name):
-    assert read_labels(write(tmp_path, name, FILES[name])).labels == AS_LABELS
+    path = write(tmp_path, name, FILES[name])
+    assert read_labels(path).labels == labels_from_arguments([str(path)]).labels == AS_LABELS
+
+
+def test_a_mapping_and_a_line_of_labels_may_hold_phrases():
+    assert as_label_set(PHRASES).labels == AS_LABELS
+    line = "world: world news, sports:sport;football,business"
+    assert labels_from_arguments([line]).labels == AS_LABELS
 
 
 def test_yaml_words_and_numbers_stay_the_text_they_are_written_as(tmp_path):
@@ -96,19 +90,6 @@ def test_yaml_words_and_numbers_stay_the_text_they_are_written_as(tmp_path):
     assert read_labels(as_list).names == words
     assert read_labels(as_mapping).names == words
     assert read_labels(as_mapping).labels[0].phrases == ("on no",)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "label,phrases\nworld,world news\nsports,sport; football\nbusiness,\n",
-        'Name;Phrases\nworld;world news\nsports;"sport; football"\nbusiness;\n',
-        "id\tphrases\tlabel\n1\tworld news\tworld\n2\tsport;football\tsports\n3\t\tbusiness",
-    ],
-)
-def test_a_table_of_labels_is_read(tmp_path, content):
-    assert read_labels(write(tmp_path, "labels.csv", content)).labels == AS_LABELS
-    assert labels_from_arguments([str(tmp_path / "labels.csv")]).labels == AS_LABELS
 
 
 @pytest.mark.parametrize(
@@ -243,23 +224,18 @@ def test_an_extra_label_that_is_a_label_or_its_phrase_is_refused(tmp_path, given
         ([], "there are no extra labels; name at least one."),
         ("math, physics", "extra labels must be a list of names; got 'math, physics'."),
         (Path("none.txt"), "there is no label file none.txt."),
+        (Path("a.txt"), "a.txt line 3: extra label 'two' cannot have phrases."),
+        (Path("a.json"), "a.json entry 2: a name must be a text; got ['two']."),
     ],
 )
-def test_extra_labels_that_cannot_be_used_are_refused_by_place(given, message):
+def test_extra_labels_that_cannot_be_used_are_refused_by_place(
+    tmp_path, monkeypatch, given, message
+):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("one\n\ntwo: three")
+    Path("a.json").write_text('["one",\n["two"]]')
     with pytest.raises(LabelError, match=re.escape(message)):
         check_extra_labels(given, OWN)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt", "one\n\ntwo: three", "a.txt line 3: extra label 'two' cannot have phrases."),
-        ("a.json", '["one",\n["two"]]', "a.json entry 2: a name must be a text; got ['two']."),
-    ],
-)
-def test_extra_labels_of_a_file_are_names_alone(tmp_path, name, content, message):
-    with pytest.raises(LabelError, match=re.escape(message)):
-        check_extra_labels(write(tmp_path, name, content), OWN)
 
 
 def test_an_argument_is_a_file_by_ending_or_existence(tmp_path):

@@ -8,17 +8,7 @@ import pytest
 
 import ulr
 
-HEAVY = [
-    "dask",
-    "matplotlib",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "scipy",
-    "sklearn",
-    "tokenizers",
-    "torch",
-]
+HEAVY = "dask matplotlib pandas polars pyarrow scipy sklearn tokenizers torch".split()
 
 
 def test_public_names_are_sorted_and_there():
