@@ -49,19 +49,6 @@ def test_examples_may_lack_a_label_or_text_and_differ_in_case_in_a_file(tmp_path
     assert read_examples(PairSource((str(file),)), ["x", "y"]) == drawn
 
 
-@pytest.mark.parametrize(
-    ("labels", "per_label", "message"),
-    [
-        (["x", "z"], 30, "an example has the label 'z'; the labels are: x, y"),
-        (["x", "x"], 30, "there is no example of y"),
-        (["x", "y"], 0, "per_label must be at least 1; got 0"),
-    ],
-)
-def test_unsuitable_examples_are_refused(labels, per_label, message):
-    with pytest.raises(TrainingError, match=message):
-        draw_examples(["a", "b"], labels, ["x", "y"], per_label)
-
-
 def test_few_shot_training_learns_the_labels(roberta, words, tmp_path):
     names = {"one": "rook", "two": "wool", "three": ["hive", "honey"]}
     kinds = ["chess", "knitting", "beekeeping"]
@@ -94,17 +81,26 @@ def test_no_phrase_of_the_own_label_is_a_negative(roberta):
     }
 
 
+TWO = Examples(["a", "b"], ["x", "y"])
+
+
 @pytest.mark.parametrize(
-    ("settings", "epochs", "message"),
+    ("make", "arguments", "message"),
     [
-        (TrainingSettings("single"), 3, "needs a dual encoder, with dot or l2; got 'single'"),
-        (None, 0, "epochs must be at least 1; got 0"),
+        (draw_examples, ["ab", "xz", "xy"], "an example has the label 'z'; the labels are: x, y"),
+        (draw_examples, ["ab", "xx", "xy"], "there is no example of y"),
+        (draw_examples, ["ab", "xy", "xy", 0], "per_label must be at least 1; got 0"),
+        (few_shot_instances, ["base", "xy", TWO, None, 0], "epochs must be at least 1; got 0"),
+        (
+            few_shot_instances,
+            ["base", "xy", TWO, TrainingSettings("single")],
+            "needs a dual encoder, with dot or l2; got 'single'",
+        ),
     ],
 )
-def test_unsuitable_few_shot_settings_are_refused(roberta, settings, epochs, message):
-    examples = Examples(["a", "b"], ["x", "y"])
+def test_unsuitable_examples_and_settings_are_refused(make, arguments, message):
     with pytest.raises(TrainingError, match=message):
-        few_shot_instances(roberta, ["x", "y"], examples, settings, epochs)
+        make(*arguments)
 
 
 def test_a_damaged_report_of_the_base_is_ignored(tmp_path):

@@ -53,31 +53,35 @@ def test_a_run_prints_its_result_and_how_to_use_it(run, pairs, tmp_path):
     ("options", "message"),
     [
         (["--objective", "triplet"], "objective must be one of dot, l2, single; got 'triplet'"),
-        (["--examples", "x.csv"], "either --pairs or --examples; got both"),
-        (["--learning-rate", "0"], "learning_rate must be above 0"),
-        (["--pairs", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--learning-rate", "0"], "learning_rate must be above 0; got 0.0"),
+        (["--examples", "examples.csv"], "either --pairs or --examples; got both"),
+        ([], "there is no file pairs.csv"),
+        (None, "either --pairs or --examples; got neither"),
     ],
 )
-def test_invalid_arguments_are_refused_in_one_sentence(run, pairs, tmp_path, options, message):
-    result = run(*pairs, *options, "-o", tmp_path / "out")
+def test_invalid_arguments_are_refused_in_one_sentence(
+    run, tmp_path, monkeypatch, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    given = [] if options is None else ["--pairs", "pairs.csv", *options]
+    result = run("--base", "no/such/base", "-o", "out", *given)
     assert result.exit_code == 1
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
-    assert not (tmp_path / "out.training").exists()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "either --pairs or --examples; got neither"),
-        (["--examples", "examples.csv"], "--examples needs --labels"),
-        (["--examples", "examples.csv", "-l", "a, b", "-n", "0"], "per_label must be at least 1"),
+        ([], "--examples needs --labels"),
+        (["-l", "a, b", "-n", "0"], "per_label must be at least 1"),
     ],
 )
-def test_data_is_checked_before_the_work(run, tmp_path, monkeypatch, options, message):
+def test_examples_are_checked_before_the_work(run, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples.csv").write_text("text,label\none,A \ntwo,b\nthree,\n")
-    result = run("--base", "x", "-o", "out", *options)
+    result = run("--base", "x", "-o", "out", "--examples", "examples.csv", *options)
     assert result.exit_code == 1
     assert message in result.stderr
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 from ulr import train as training
@@ -25,7 +25,6 @@ class PairOptions:
         list[str] | None,
         option(
             INPUT,
-            "--pairs",
             help=r"Texts with categories: [KIND:]PATH\[@SHARE]; may be repeated. KIND is natcat "
             "(tab fields: the true category, 7 false ones, the text), table, stackexchange or "
             "wikipedia (articles with paths of categories, split into passages). PATH may contain "
@@ -38,35 +37,30 @@ class PairOptions:
             INPUT,
             "--text-column",
             "-t",
-            help="Column of the texts; repeat it to join several. Default: text.",
+            help="Column of the texts; may be repeated. Default: text.",
         ),
     ] = None
     category_column: Annotated[
         str | None,
         option(
             INPUT,
-            "--category-column",
             help="Column of the categories. Default: category, categories, label, labels, site or "
             "tags; label for --examples.",
         ),
     ] = None
     category_separator: Annotated[
-        str | None,
-        option(INPUT, "--category-separator", help="Between categories in one cell: ';'."),
+        str | None, option(INPUT, help="Between categories in one cell: ';'.")
     ] = None
     path_separator: Annotated[
-        str | None,
-        option(INPUT, "--path-separator", help="Between ancestors and category, root first: '>'."),
+        str | None, option(INPUT, help="Between ancestors and category, root first: '>'.")
     ] = None
     passage_words: Annotated[
-        int | None,
-        option(INPUT, "--passage-words", help="Split texts into passages of this length."),
+        int | None, option(INPUT, help="Split texts into passages of this length.")
     ] = None
     negatives: Annotated[
         str | None,
         option(
             TRAINING,
-            "--negatives",
             help="False categories: 'given' with the text (NatCat), or drawn, 'uniform' or in "
             "proportion to their 'frequency'. Default: given with NatCat, else frequency.",
         ),
@@ -74,9 +68,10 @@ class PairOptions:
 
     def sources(self) -> list[PairSource]:
         """The sources of the pairs."""
-        how = {each.name: getattr(self, each.name) for each in fields(self)[2:]}
-        how["text_columns"] = tuple(self.text_column) if self.text_column else None
-        return [training.parse_source(each, **how) for each in self.pairs or []]
+        how = asdict(self)
+        files, columns = how.pop("pairs") or [], how.pop("text_column")
+        how["text_columns"] = tuple(columns) if columns else None
+        return [training.parse_source(each, **how) for each in files]
 
 
 @dataclass(frozen=True)
@@ -84,8 +79,7 @@ class ExampleOptions:
     """Few labelled examples."""
 
     examples: Annotated[
-        str | None,
-        option(FEW_SHOT, "--examples", help="File of labelled texts, instead of --pairs."),
+        str | None, option(FEW_SHOT, help="File of labelled texts, instead of --pairs.")
     ] = None
     labels: Annotated[
         list[str] | None,
@@ -95,9 +89,7 @@ class ExampleOptions:
         int,
         option(FEW_SHOT, "--per-label", "-n", help="Texts drawn per label.", show_default=True),
     ] = 30
-    epochs: Annotated[
-        int, option(FEW_SHOT, "--epochs", help="Uses of every text.", show_default=True)
-    ] = 3
+    epochs: Annotated[int, option(FEW_SHOT, help="Uses of every text.", show_default=True)] = 3
 
 
 @dataclass(frozen=True)
@@ -108,7 +100,6 @@ class RunOptions:
         str | None,
         option(
             TRAINING,
-            "--objective",
             help="Dual encoders: 'dot' (dot product, binary cross-entropy) or 'l2' (squared "
             "distance, hinge). 'single' reads pairs of category and text. Default: dot, or that "
             "of the base with --examples.",
@@ -117,26 +108,22 @@ class RunOptions:
     n_instances: Annotated[
         int | None,
         option(
-            TRAINING,
-            "--instances",
-            help="Texts to train on. Default: the most that uses no text twice.",
+            TRAINING, "--instances", help="Texts to train on. Default: most without repetition."
         ),
     ] = None
-    batch_size: Annotated[
-        int, option(TRAINING, "--batch-size", help="Texts per step.", show_default=True)
-    ] = TrainingSettings.batch_size
+    batch_size: Annotated[int, option(TRAINING, help="Texts per step.", show_default=True)] = (
+        TrainingSettings.batch_size
+    )
     max_tokens: Annotated[
         int | None,
         option(
             TRAINING,
-            "--max-tokens",
             help="Tokens that are read of a text. Default: 128, or that of the base with "
             "--examples.",
         ),
     ] = None
     learning_rate: Annotated[
-        float,
-        option(TRAINING, "--learning-rate", help="The highest learning rate.", show_default=True),
+        float, option(TRAINING, help="The highest learning rate.", show_default=True)
     ] = TrainingSettings.learning_rate
     n_held_out: Annotated[
         int,
@@ -144,24 +131,18 @@ class RunOptions:
     ] = TrainingSettings.n_held_out
     parts: Annotated[
         int,
-        option(
-            ADVANCED,
-            "--parts",
-            help="Compute a batch in this many parts, to save memory.",
-            show_default=True,
-        ),
+        option(ADVANCED, help="Parts to compute a batch in, to save memory.", show_default=True),
     ] = TrainingSettings.parts
     checkpoint_every: Annotated[
         int | None,
         option(
             ADVANCED,
-            "--checkpoint-every",
             help="Steps between checkpoints, each with a validation. Default: a tenth of the run, "
             "at most 500.",
         ),
     ] = None
     n_jobs: Annotated[
-        int | None, option(ADVANCED, "--n-jobs", help="Threads on the CPU. Default: every core.")
+        int | None, option(ADVANCED, help="Threads on the CPU. Default: every core.")
     ] = None
     random_state: Annotated[
         int, option(ADVANCED, "--seed", help="Seed of everything that is drawn.", min=0)
@@ -169,15 +150,14 @@ class RunOptions:
 
     def settings(self, defaults: TrainingSettings, as_words: bool) -> TrainingSettings:
         """The settings, with defaults for options that are not given."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {name: value for name, value in asdict(self).items() if value is not None}
         return replace(defaults, as_words=as_words, **given)
 
 
 @option_groups
 def train_encoder(
     base: Annotated[
-        str, option(INPUT, "--base", help="The model to start from: a folder or a name on the hub.")
+        str, option(INPUT, help="The model to start from: a folder or a name on the hub.")
     ],
     output: Annotated[str, option(OUTPUT, "--output", "-o", help="Folder for the encoder.")],
     pairs: PairOptions,
@@ -252,11 +232,8 @@ def _few_shot(
     if not examples.labels:
         raise TrainingError("--examples needs --labels, the names of all labels.")
     labels = labels_from_arguments(examples.labels)
-    table = PairSource(
-        (file,),
-        text_columns=tuple(pairs.text_column or ("text",)),
-        category_column=pairs.category_column or "label",
-    )
+    columns, category = tuple(pairs.text_column or ["text"]), pairs.category_column or "label"
+    table = PairSource((file,), text_columns=columns, category_column=category)
     drawn = training.read_examples(table, labels.names, examples.per_label, run.random_state)
     settings = run.settings(training.base_settings(base), as_words=False)
     return training.few_shot_instances(base, labels, drawn, settings, examples.epochs)

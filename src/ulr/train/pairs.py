@@ -131,16 +131,11 @@ _SPEC = re.compile(
 def parse_source(spec: str, **options: Any) -> PairSource:
     """Parse a source of the command line: ``[KIND:]PATH[@SHARE]``.
 
-    Parameters
-    ----------
-    spec
-        KIND is ``natcat``, ``table``, ``stackexchange`` (a table of questions and their sites) or
-        ``wikipedia`` (a table of articles with paths of categories, split into passages). Without
-        it, the ending of the file name decides between table and natcat. PATH may contain ``*``.
-        SHARE is a number or a percentage.
-    **options
-        Further attributes of `PairSource`; None stands for the default of the kind. Options that
-        do not apply to the kind are ignored.
+    KIND is ``natcat``, ``table``, ``stackexchange`` (a table of questions and their sites) or
+    ``wikipedia`` (a table of articles with paths of categories, split into passages). Without it, the
+    ending of the file name decides between table and natcat. PATH may contain ``*``. SHARE is a
+    number or a percentage. `options` are further attributes of `PairSource`; None stands for the
+    default of the kind, and options that do not apply to the kind are ignored.
     """
     found = _SPEC.fullmatch(spec)
     if found is None:

@@ -136,16 +136,15 @@ class RankingAccuracy(BaseEvaluator):  # type: ignore[misc]
         """Evaluate a model."""
         options = {"convert_to_tensor": True, "show_progress_bar": False}
         mask = self._indices >= 0
+        scores = torch.full(mask.shape, -math.inf)
         if isinstance(self._loss, CategoryLoss):
             texts = model.encode(self._texts, **options)
             categories = model.encode(self._names, **options)[self._indices]
-            scores = self._loss.compare(texts, categories).cpu()
+            scores[mask] = self._loss.compare(texts, categories).float().cpu()[mask]
         else:
-            scores, logits = torch.zeros(mask.shape), torch.nn.Identity()
-            found = model.predict(self._pairs, activation_fn=logits, **options)
-            scores[mask] = found.float().cpu()
-        others = scores[:, 1:].masked_fill(~mask[:, 1:], -math.inf)
-        right = scores[:, 0] > others.max(dim=1).values  # a tie is not right
+            logits = model.predict(self._pairs, activation_fn=torch.nn.Identity(), **options)
+            scores[mask] = logits.float().cpu()
+        right = scores[:, 0] > scores[:, 1:].max(dim=1).values  # a tie is not right
         return {ACCURACY.removeprefix("eval_"): float(right.float().mean())}
 
 
