@@ -30,11 +30,6 @@ def rounded(value):
     return Decimal(value).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
-def printed(experiment, distance, step):
-    figures = EXPERIMENTS[experiment].figures
-    return [each.value for each in figures if (each.distance, each.step) == (distance, step)]
-
-
 @pytest.mark.parametrize(("experiment", "row"), ROWS)
 def test_every_row_is_complete_and_consistent(experiment, row):
     assert [figure.column for figure in row] == list(experiment.columns)
@@ -60,17 +55,6 @@ def test_every_row_is_complete_and_consistent(experiment, row):
 def test_every_printed_figure_has_a_row_that_is_compared_with_it(experiment):
     compared = {(distance, line.step) for distance, line in experiment.rows()}
     assert {(figure.distance, figure.step) for figure in experiment.figures} <= compared
-
-
-def test_tables_that_repeat_table_3_print_the_same_but_for_one_row():
-    assert EXPERIMENTS["table-5"].figure("cosine", "ulr", "20newsgroups") is None
-    assert printed("table-8", "cosine", "baseline") == printed("table-3", "cosine", "baseline")
-    repeated = [(d, s) for d in ("cosine", "l2") for s in ("baseline", "ulr")]
-    assert [
-        each for each in repeated if printed("table-9", *each) != printed("table-3", *each)
-    ] == [("cosine", "baseline")]
-    for step in ("baseline", "ulr"):
-        assert printed("table-1", "l2", step)[0] == printed("table-3", "l2", step)[0]
 
 
 def test_sets_are_as_many_as_in_the_paper_and_begin_with_the_main_names():

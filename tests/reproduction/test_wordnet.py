@@ -1,7 +1,5 @@
 """Definitions from a WordNet database: the first sense of the right base form, or none."""
 
-import re
-
 import pytest
 
 from reproduction.datasets import ReproductionError
@@ -102,12 +100,3 @@ def test_missing_and_damaged_files_are_named(wordnet, folder):
     data.unlink()
     with pytest.raises(ReproductionError, match=r"WordNet is not in .*; install it .*data\.noun"):
         WordNet.find()
-
-
-def test_installed_wordnet_knows_usual_labels():
-    try:
-        wordnet = WordNet.find()
-    except ReproductionError:
-        pytest.skip("WordNet is not installed")
-    assert "physical exertion" in wordnet.definition("sports")
-    assert re.search("scientific.*; .*application", wordnet.definition("science technology"))
