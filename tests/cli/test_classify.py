@@ -82,18 +82,6 @@ def test_summary_shows_counts_moves_and_output(classified, read_csv):
     assert "\x1b" not in out
 
 
-def test_json_summary_counts_what_is_written(classify, read_csv):
-    result = classify("-o", "out.csv", "--json")
-    assert (result.code, result.err) == (0, "")
-    summary, rows = json.loads(result.out), read_csv("out.csv")
-    assert summary["documents"] == len(rows) == 4
-    labels = [row["ulr_label"] for row in rows]
-    assert {each["label"]: each["after"] for each in summary["labels"]} == {
-        name: labels.count(name) for name in LABELS.split(", ")
-    }
-    assert summary["output"] == "out.csv"
-
-
 def test_parquet_through_pipes(classify):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -115,18 +103,6 @@ def test_encoding_delimiter_and_header_can_be_named(classify):
     assert [line.split(";")[:2] for line in result.out.splitlines()] == [
         [str(i), text] for i, text in enumerate(TEXTS)
     ]
-
-
-@pytest.mark.parametrize(
-    "labels", ["sports: football; goal, business, weather: rain , ", "labels.csv"]
-)
-def test_labels_in_a_line_or_a_table(classify, source, labels):
-    (source.parent / "labels.csv").write_text(
-        "name,phrases\nsports,goal; team\nbusiness,\nweather,\n"
-    )
-    result = classify("--json", labels=labels)
-    assert (result.code, result.err) == (0, "")
-    assert [each["label"] for each in json.loads(result.out)["labels"]] == LABELS.split(", ")
 
 
 def test_repeated_labels_add_up(classify, source):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 
 import pytest
 
@@ -55,16 +54,6 @@ def test_output_of_one_text_has_no_effect_and_that_is_said(classified, command, 
 def test_name_of_a_missing_file_is_no_text(classified, command):
     result = command("predict", classified.model, "missing.csv")
     assert (result.code, result.err) == (1, "ulr: there is no file missing.csv.\n")
-
-
-def test_a_damaged_model_is_one_short_error(classified, command, tmp_path):
-    shutil.copytree(classified.model, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "model.json").write_text('{"format":' * 100_000)
-    result = command("predict", tmp_path, "some text")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"ulr: {tmp_path}/model.json cannot be read")
-    assert result.err.count("\n") == 1
-    assert len(result.err) < 500
 
 
 def test_an_encoder_that_reads_files_must_be_named(command, word_vectors, tmp_path):

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from running import LABELS, read_rows, run_classify, write_rows
+from tiny_task import CountingEncoder
 from ulr.encoders import StaticEncoder
 from ulr.errors import TableError
 from ulr.jobs import text_columns
@@ -68,23 +69,12 @@ def test_a_file_is_read_twice_and_standard_input_once_more(tmp_path, encoder, en
     assert 1.5 * n_bytes < read < times * n_bytes + 2_000_000
 
 
-class Counting:
-    """An encoder that counts texts."""
-
-    def __init__(self, encoder):
-        self._encoder, self.n_texts = encoder, 0
-
-    def encode(self, texts):
-        self.n_texts += len(texts)
-        return self._encoder.encode(texts)
-
-
-@pytest.mark.parametrize("fit_sample", [None, 5000, 300])
-def test_no_text_is_encoded_twice(tmp_path, encoder, fit_sample):
-    source = write(tmp_path / "in.csv", some_texts(20_000))
-    counting = Counting(encoder)
+@pytest.mark.parametrize("fit_sample", [None, 2000, 300])
+def test_no_text_is_encoded_twice(tmp_path, fit_sample):
+    source = write(tmp_path / "in.csv", some_texts(6_000))
+    counting = CountingEncoder()
     classify(source, tmp_path / "out.csv", counting, fit_sample=fit_sample)
-    assert counting.n_texts == 20_000 + len(LABELS)
+    assert counting.n_encoded == 6_000 + len(LABELS)
 
 
 def test_sampled_rows_get_the_labels_that_the_model_predicts(tmp_path, encoder):

@@ -70,25 +70,29 @@ def test_further_texts_are_read_by_the_columns_of_the_documents_or_their_own(
 
 
 @pytest.mark.parametrize(
-    ("content", "error", "message"),
+    ("read_file", "content", "error", "message"),
     [
-        ("text,category\na,sports\n", TableError, "has no column 'label'; it has: text, category."),
-        ("label\nsports\n", TableError, "has no column 'text'; it has: label."),
-        ("id,body,label\n1,a,sports\n", TableError, "has no column 'text'; it has: id, body, labe"),
-        ("text,label\n", TableError, "few.csv has no rows."),
         (
-            "text,label\na,sports\nb,tennis\n",
-            LabelError,
-            "few.csv row 2: 'tennis' is not a label",
+            read,
+            "text,category\na,sports\n",
+            TableError,
+            "no column 'label'; it has: text, category.",
         ),
-        ("text,label\na,sports\nb,\n", LabelError, "few.csv row 2: the label is empty"),
-        ("text,label\na,sports\nb\n", TableError, "line 3 has 1 fields, but 2 were expected"),
+        (read, "label\nsports\n", TableError, "has no column 'text'; it has: label."),
+        (read, "id,body,label\n1,a,sports\n", TableError, "no column 'text'; it has: id, body, la"),
+        (read, "text,label\n", TableError, "few.csv has no rows."),
+        (read, "text,label\na,sports\nb,tennis\n", LabelError, "row 2: 'tennis' is not a label"),
+        (read, "text,label\na,sports\nb,\n", LabelError, "few.csv row 2: the label is empty"),
+        (read, "text,label\na,sports\nb\n", TableError, "line 3 has 1 fields, but 2 were expected"),
+        (read_extra, "text\n", TableError, "few.csv has no rows."),
+        (read_extra, "id,body\n1,a\n", TableError, "has no column 'text'; it has: id, body."),
+        (read_extra, "id,text\n1,a\n2\n", TableError, "line 3 has 1 fields, but 2 were expected"),
     ],
 )
-def test_examples_that_cannot_be_used_are_refused_by_row(tmp_path, content, error, message):
+def test_what_cannot_be_used_is_refused_by_row(tmp_path, read_file, content, error, message):
     (tmp_path / "few.csv").write_text(content)
     with pytest.raises(error, match=re.escape(message)):
-        read(tmp_path / "few.csv")
+        read_file(tmp_path / "few.csv")
 
 
 def test_rows_are_counted_through_all_batches(tmp_path):
@@ -96,20 +100,6 @@ def test_rows_are_counted_through_all_batches(tmp_path):
     path = write_rows(tmp_path / "few.csv", rows, ["text", "label"])
     with pytest.raises(LabelError, match=r"few\.csv row 6001: 'football'"):
         read(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("text\n", "more.csv has no rows."),
-        ("id,body\n1,a\n", "has no column 'text'; it has: id, body."),
-        ("id,text\n1,a\n2\n", "line 3 has 1 fields, but 2 were expected"),
-    ],
-)
-def test_further_texts_that_cannot_be_read_are_refused(tmp_path, content, message):
-    (tmp_path / "more.csv").write_text(content)
-    with pytest.raises(TableError, match=re.escape(message)):
-        read_extra(tmp_path / "more.csv")
 
 
 # What a job makes of them
