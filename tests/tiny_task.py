@@ -31,7 +31,6 @@ PHRASES = {
     "business": ["business", "banks and money"],
     "science and technology": "science",
 }
-SETS = [["football", "money", "science"], ["sport", "trade", "technology"]]
 _WORDS = {
     "sports": "striker goal coach tennis cup match referee league injury penalty stadium athlete",
     "business": "shares profit bank investors revenue merger bonds dividend market quarter loan sales",

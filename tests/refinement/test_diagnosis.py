@@ -121,11 +121,18 @@ def test_given_distributions_instead_of_labels_have_no_diagnosis():
     assert refine(points, anchors, distance="jensen-shannon").diagnosis is None
 
 
-@pytest.mark.parametrize("sizes", [None, [0.5, 0.4, 0.099, 0.001, 0.0]])
-def test_fits_are_those_by_hand(sizes):
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ({"seed": 6, "spread": 2.0}, {"method": "ulr", "start": "random"}),
+        ({"seed": 1, "off": 0.4, "sizes": [0.5, 0.4, 0.08, 0.015, 0.005]}, {}),  # two are tiny
+    ],
+    ids=["some names are bad", "some labels are tiny"],
+)
+def test_fits_are_those_by_hand(kind, options):
     """The fit of all is that of the better half of the labels that are not tiny."""
-    documents, anchors, _ = topics(6, n=900, n_labels=5, spread=2.0, sizes=sizes)
-    result = refine(documents, anchors, method="ulr", start="random")
+    documents, anchors, _ = topics(n=900, n_labels=5, **kind)
+    result = refine(documents, anchors, **options)
     above = unit(anchors) @ unit(documents).T
     above = above - above.mean(axis=0)
     above = (above - above.mean(axis=1, keepdims=True)) / above.std(axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from problems import score, topics, word_counts
-from scipy.sparse import hstack, random_array
+from scipy.sparse import csr_matrix, hstack, random_array
 
 from ulr.errors import ArrayError
 from ulr.refinement import EXCLUDED, refine, rule_from_arrays
@@ -17,6 +17,14 @@ def test_hashes_depend_on_the_words_alone_and_fill_all_folds():
     np.testing.assert_array_equal(content_hashes(table[order]), hashes[order])
     folds = (hashes >> np.uint64(32)) % np.uint64(4)
     assert np.bincount(folds.astype(int), minlength=4).min() > 350
+
+
+def test_words_of_one_document_or_of_more_than_half_are_left_out():
+    documents, anchors, truth = topics(5, n=200)
+    others = csr_matrix(np.arange(200)[:, None] < [1, 2, 100, 101])
+    counts = hstack([others, word_counts(truth)], format="csr", dtype=np.float32)
+    columns = refine(documents, anchors, word_counts=counts).rule.words.columns
+    assert columns[columns < 4].tolist() == [1, 2]
 
 
 def test_excluded_documents_do_not_teach():
