@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.encoders.onnx_files import OnnxModel, find_model, max_positions, model_file
+from ulr.encoders.onnx_files import Floats, OnnxModel, find_model, max_positions, model_file
 from ulr.encoders.protocol import CopiedByReference, ModelEncoder, fingerprint
 from ulr.encoders.tokenization import CHARACTERS_PER_TOKEN, check_max_tokens, clean_texts
 from ulr.encoders.torch import (
@@ -33,8 +33,6 @@ from ulr.files import sha256
 
 _MOST_PAIRS = 4096  # tokens of more pairs would take much memory
 _POSITIVE_NAMES = {"positive", "yes", "true", "relevant", "related", "match", "1"}
-
-Floats = NDArray[np.float32]
 
 
 @runtime_checkable
@@ -79,18 +77,18 @@ class CrossEncoder(ModelEncoder):
     ) -> None:
         self._model: TorchPairs | OnnxPairs
         if not uses_onnx(name_or_path):
-            self._model = TorchPairs(name_or_path, max_tokens, device, batch_size)
+            self._model = TorchPairs(name_or_path, device, batch_size)
         elif device in (None, "cpu") and batch_size is None:
-            self._model = OnnxPairs(name_or_path, max_tokens)
+            self._model = OnnxPairs(name_or_path)
         else:
             raise EncoderError(
                 f"{name_or_path} is an ONNX model, which runs on the CPU in batches of its own; got "
                 f"device={device!r}, batch_size={batch_size}."
             )
-        self._positive, self._negative, self._text_first = _read_head(
-            self._model.outputs, str(name_or_path)
-        )
-        self._model.truncate("only_first" if self._text_first else "only_second")
+        model, given_name = self._model, str(name_or_path)
+        check_max_tokens(max_tokens, model.tokenizer, model.limit, given_name, pair=True)
+        self._positive, self._negative, self._text_first = _read_head(model.outputs, given_name)
+        model.truncate(max_tokens, "only_first" if self._text_first else "only_second")
         self.max_tokens, self.device = max_tokens, self._model.device
         self.batch_texts = 32 if self.device == "cpu" else 512
         self.fingerprint = f"cross {self._model.fingerprint}, {max_tokens} tokens"
@@ -196,9 +194,7 @@ def uses_onnx(name_or_path: str | Path) -> bool:
 
     It is a folder, an ONNX file, or the name of a model on the Hugging Face hub.
     """
-    has_torch = all(
-        find_spec(package) is not None for package in ("torch", "sentence_transformers")
-    )
+    has_torch = all(map(find_spec, ("torch", "sentence_transformers")))
     folder = Path(name_or_path).expanduser()
     if not folder.is_dir():
         return not has_torch or folder.suffix == ".onnx"
@@ -209,21 +205,20 @@ class TorchPairs:
     """A model of sentence-transformers, of which the outputs are taken without an activation."""
 
     def __init__(
-        self, name_or_path: str | Path, max_tokens: int, device: str | None, batch_size: int | None
+        self, name_or_path: str | Path, device: str | None, batch_size: int | None
     ) -> None:
         self._model, folder = load_transformer("CrossEncoder", name_or_path, device)
         self.device, self._batch_size = placement(self._model, batch_size)
-        self.tokenizer, limit = tokenizer_and_limit(self._model)
-        check_max_tokens(max_tokens, self.tokenizer, limit, str(name_or_path), pair=True)
-        self._model.max_seq_length = max_tokens
+        self.tokenizer, self.limit = tokenizer_and_limit(self._model)
         self.truncation_side: str = self._model.tokenizer.truncation_side
         self.fingerprint = model_fingerprint(folder)
         names = self._model.config.id2label
         self.outputs = tuple(str(names[i]).lower() for i in range(self._model.num_labels))
         self._lock = threading.Lock()  # a tokenizer of transformers has state
 
-    def truncate(self, strategy: str) -> None:
-        """Set which part of a pair is truncated."""
+    def truncate(self, max_tokens: int, strategy: str) -> None:
+        """Set the tokens of a pair, and which part of it is truncated."""
+        self._model.max_seq_length = max_tokens
         self._model[0].processing_kwargs = {"text": {"truncation": strategy}}
 
     def logits(self, pairs: list[tuple[str, str]]) -> Floats:
@@ -249,7 +244,7 @@ class OnnxPairs:
 
     device = "cpu"
 
-    def __init__(self, name_or_path: str | Path, max_tokens: int) -> None:
+    def __init__(self, name_or_path: str | Path) -> None:
         name = str(name_or_path)
         folder, model = find_model(name_or_path, ("config.json", "tokenizer_config.json"))
         tokenizer = folder / "tokenizer.json"
@@ -259,7 +254,7 @@ class OnnxPairs:
         with model_errors(f"{name} cannot be loaded"):
             names = read_json(folder / "config.json").get("id2label", {})
             side = read_json(folder / "tokenizer_config.json").get("truncation_side", "right")
-            limit = max_positions(folder)
+            self.limit = max_positions(folder)
         self.truncation_side = str(side)
         self.fingerprint = f"{sha256(model)[:16]} {sha256(tokenizer)[:16]}"
         with model_errors(f"{name} cannot be used to score pairs"):
@@ -271,12 +266,11 @@ class OnnxPairs:
             )
         numbers = range(shape[1])
         self.outputs = tuple(str(names.get(str(i), f"label_{i}")).lower() for i in numbers)
-        self._max_tokens = check_max_tokens(max_tokens, self.tokenizer, limit, name, pair=True)
 
-    def truncate(self, strategy: str) -> None:
-        """Set which part of a pair is truncated."""
+    def truncate(self, max_tokens: int, strategy: str) -> None:
+        """Set the tokens of a pair, and which part of it is truncated."""
         self._truncating.enable_truncation(
-            self._max_tokens, strategy=strategy, direction=self.truncation_side
+            max_tokens, strategy=strategy, direction=self.truncation_side
         )
 
     def logits(self, pairs: list[tuple[str, str]]) -> Floats:

@@ -97,13 +97,11 @@ def _batches(lengths: list[int]) -> list[NDArray[np.intp]]:
 
 def _padded(batch: list[Encoding], pad: int) -> dict[str, NDArray[np.int64]]:
     """Inputs of a transformer for tokenized texts, padded to the longest, (n_texts, n_tokens)."""
-    shape = len(batch), max(len(each.ids) for each in batch)
-    ids = np.full(shape, pad, dtype=np.int64)
-    mask, types = np.zeros_like(ids), np.zeros_like(ids)
-    for row, each in enumerate(batch):
-        end = len(each.ids)
-        ids[row, :end], mask[row, :end], types[row, :end] = each.ids, 1, each.type_ids
-    return dict(zip(_INPUTS, (ids, mask, types), strict=True))
+    longest = max(len(each.ids) for each in batch)
+    for each in batch:
+        each.pad(longest, pad_id=pad)
+    rows = [(each.ids, each.attention_mask, each.type_ids) for each in batch]
+    return dict(zip(_INPUTS, np.array(rows, dtype=np.int64).swapaxes(0, 1), strict=True))
 
 
 def find_model(name_or_path: str | Path, settings: tuple[str, ...]) -> tuple[Path, Path]:

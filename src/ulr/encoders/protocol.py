@@ -141,12 +141,11 @@ def encode_texts(
 
 def _encode_batches(encoder: Encoder, texts: list[str], progress: Progress) -> NDArray[np.float32]:
     size = batch_texts(encoder)
-    if len(texts) <= size:  # as they are: they may be `SplitTexts`
-        vectors = check_vectors(encoder, texts)
-        progress.advance(len(vectors))
-        return vectors
-    first = check_vectors(encoder, texts[:size])
-    progress.advance(size)
+    is_one = len(texts) <= size  # given as they are: they may be `SplitTexts`
+    first = check_vectors(encoder, texts if is_one else texts[:size])
+    progress.advance(len(first))
+    if is_one:
+        return first
     vectors = np.empty((len(texts), first.shape[1]), dtype=np.float32)
     vectors[:size] = first
     for start in range(size, len(texts), size):

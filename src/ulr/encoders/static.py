@@ -198,9 +198,8 @@ class StaticEncoder(MeanEncoder):
 
 def _unknown_token(tokenizer: Tokenizer) -> int | None:
     """Id of the token for unknown words; None if there is none."""
-    if not hasattr(tokenizer.model, "unk_token"):
-        number = json.loads(tokenizer.to_str())["model"].get("unk_id")
+    if hasattr(tokenizer.model, "unk_token"):
+        number = tokenizer.token_to_id(tokenizer.model.unk_token or "")
     else:
-        unknown = tokenizer.model.unk_token
-        number = None if unknown is None else tokenizer.token_to_id(unknown)
+        number = json.loads(tokenizer.to_str())["model"].get("unk_id")
     return None if number is None else int(number)

@@ -111,8 +111,8 @@ def n_truncated(texts: list[str], encoded: list[Encoding], max_tokens: int) -> i
 
 def check_max_tokens(
     requested: int, tokenizer: Tokenizer, max_positions: int | None, name: str, *, pair: bool
-) -> int:
-    """The requested number of tokens of a text or a pair, special ones included, if possible."""
+) -> None:
+    """Refuse a number of tokens of a text or a pair, special ones included, that is impossible."""
     least = tokenizer.num_special_tokens_to_add(pair) + 1
     if requested < least:
         raise EncoderError(f"max_tokens must be at least {least} for {name}; got {requested}.")
@@ -121,4 +121,3 @@ def check_max_tokens(
             f"max_tokens must be at most {max_positions} for {name}, which has no positions for "
             f"more; got {requested}."
         )
-    return requested

@@ -122,8 +122,7 @@ def fetch_files(name: str, files: Iterable[str], **options: Any) -> Path:
 
 def other_files(folder: Path, files: Mapping[str, str | None]) -> list[str]:
     """The files of a folder that do not have the expected hash."""
-    known = {file: expected for file, expected in files.items() if expected is not None}
-    return [file for file, expected in known.items() if sha256(folder / file) != expected]
+    return [file for file, known in files.items() if known and sha256(folder / file) != known]
 
 
 @contextlib.contextmanager

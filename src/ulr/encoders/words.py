@@ -20,9 +20,9 @@ import re
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain, islice, takewhile
+from itertools import chain, count, islice, takewhile
 from pathlib import Path
 from typing import IO
 
@@ -89,7 +89,8 @@ class WordEncoder(MeanEncoder):
         look_up = PieceMemo(self._rows_of_pieces).of_slice
         super().__init__(vectors.matrix, _MAX_CHARACTERS, look_up)
         self._words = vectors.rows
-        self.lowercase = _has_no_capitals(vectors.rows)
+        n_capital = sum(word != word.lower() for word in vectors.rows)
+        self.lowercase = n_capital < _MAX_CAPITAL_SHARE * len(vectors.rows)
         case = "lower-cased" if self.lowercase else "as they are"
         self.fingerprint = f"glove {vectors.sha256[:16]}, words {case}, rule {_RULE}"
         self.malformed_lines = vectors.malformed_lines
@@ -106,7 +107,7 @@ class WordEncoder(MeanEncoder):
         content = hashlib.sha256(
             (_PACKAGED_VECTORS.sha256 + _PACKAGED_WORDS.sha256).encode()
         ).hexdigest()
-        encoder = cls(WordVectors(_rows(words), matrix, content))
+        encoder = cls(WordVectors(dict(zip(words, count())), matrix, content))
         encoder.spec, encoder.languages = "glove", ("en",)
         encoder._again = functools.partial(cls.packaged)
         return encoder
@@ -134,13 +135,10 @@ class WordEncoder(MeanEncoder):
         if not piece.isascii():
             piece = unicodedata.normalize("NFC", replace_surrogates(piece)).replace("’", "'")
         found = _pattern().findall(piece.lower() if self.lowercase else piece)
-        return [word for word in found if not _is_punctuation(word)]
+        return [word for word in found if any(unicodedata.category(c)[0] != "P" for c in word)]
 
     def _find(self, word: str) -> list[int]:
         """Rows of a word, or of the parts of it that are known."""
-        row = self._row(word)
-        if row is not None:
-            return [row]
         known: list[int] = []
         for parts in _splits(word):
             found = [self._row(part) for part in parts]
@@ -169,12 +167,9 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
-def _is_punctuation(word: str) -> bool:
-    return all(unicodedata.category(character)[0] == "P" for character in word)
-
-
 def _splits(word: str) -> Iterator[list[str]]:
-    """Ways to split a word: off its ending, as in ``do n't``; then into all its parts."""
+    """Ways to split a word: not at all; off its ending, as in ``do n't``; into all its parts."""
+    yield [word]
     ended = _CLITIC.fullmatch(word)
     stem, ending = (ended[1], [ended[2]]) if ended else (word, [])
     if ending:
@@ -182,16 +177,6 @@ def _splits(word: str) -> Iterator[list[str]]:
     parts = [part for part in _JOINT.split(stem) if part]
     if parts and parts != [word]:
         yield [*parts, *ending]
-
-
-def _has_no_capitals(words: Iterable[str]) -> bool:
-    """Whether hardly any word has a capital."""
-    cases = [word != word.lower() for word in words]
-    return sum(cases) < _MAX_CAPITAL_SHARE * len(cases)
-
-
-def _rows(words: Iterable[str]) -> dict[str, int]:
-    return {word: row for row, word in enumerate(words)}
 
 
 def open_word_file(path: Path, progress: Progress = NO_PROGRESS) -> WordVectors:
@@ -228,7 +213,8 @@ def _read(folder: Path, path: Path) -> WordVectors | None:
         matrix, words = np.asarray(numbers.reshape(-1, about["n_dims"])), about["words"]
         if len(matrix) != len(words):
             return None
-        return WordVectors(_rows(words), matrix, identity.sha256, about["malformed_lines"])
+        rows = dict(zip(words, count()))
+        return WordVectors(rows, matrix, identity.sha256, about["malformed_lines"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -284,8 +270,8 @@ def _open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     try:
         with path.open("rb") as file:
             if file.read(4) == b"PK\x03\x04":
-                with zipfile.ZipFile(file) as archive, _open_member(archive, path) as text:
-                    yield text, file
+                with zipfile.ZipFile(file) as archive:
+                    yield archive.open(_member(archive, path)), file
                 return
         with open_bytes(path) as text:
             yield text, getattr(text, "fileobj", text)
@@ -295,7 +281,7 @@ def _open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         ) from None
 
 
-def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
+def _member(archive: zipfile.ZipFile, path: Path) -> str:
     """The only file of word vectors in an archive."""
     names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
     chosen = [name for name in names if name.lower().endswith((".txt", ".vec"))]
@@ -304,7 +290,7 @@ def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
             f"{path} must hold one .txt or .vec file of word vectors; it holds "
             f"{', '.join(names) or 'nothing'}. Extract it and give the file to use."
         )
-    return archive.open(chosen[0])
+    return chosen[0]
 
 
 def _skip_header(lines: Iterator[bytes], path: Path) -> tuple[int, Iterator[bytes]]:
