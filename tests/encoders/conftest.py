@@ -78,10 +78,6 @@ def label_scores(folder, max_tokens):
     return LabelScores(scorer, [["bank", "rate"], ["lamp"], ["rain"]])
 
 
-def own(folder, max_tokens):
-    return Letters()
-
-
 FACTORIES = {
     "static": static,
     "minilm": minilm,
@@ -92,7 +88,7 @@ FACTORIES = {
     "use-multilingual": universal,
     "transformer": transformer,
     "label scores": label_scores,
-    "own": own,
+    "own": lambda folder, max_tokens: Letters(),
 }
 UNLIMITED = {"word file", "own", "label scores"}  # without a limit, or with one for pairs
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from letters import TEXTS, VECTORS, Letters
+from python_process import run_python
 
 from ulr.encoders import CachedEncoder, clear_cache, encode_texts, inspect_cache
 from ulr.errors import EncoderError
@@ -157,8 +158,7 @@ def test_a_forked_process_uses_a_connection_of_its_own(tmp_path):
         "cached.encode([f'{child == 0} {i}' for i in range(50)])\n"
         "if child: sys.exit(os.waitpid(child, 0)[1])\n"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    subprocess.run(command, check=True, cwd=Path(__file__).parent)
+    assert run_python("-c", code, tmp_path).returncode == 0
     (entry,) = inspect_cache(tmp_path)
     assert (entry.texts, entry.damaged_megabytes) == (101, 0)
 
@@ -180,8 +180,7 @@ print(np.array_equal(vectors, VECTORS), encoder.disabled, encoder.found, encoder
 @pytest.mark.parametrize("n_bytes", [1000, 300_000, 10_000_000])
 def test_full_disk_disables_the_cache_and_not_the_run(tmp_path, n_bytes):
     pytest.importorskip("resource")
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path), str(n_bytes)]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
+    run = run_python("-c", FULL_DISK, tmp_path, n_bytes)
     is_full = n_bytes < 10_000_000
     assert run.stdout == f"True {is_full} 5 {len(TEXTS)}\n", run.stderr
     assert run.stderr.count("cannot be used") == is_full

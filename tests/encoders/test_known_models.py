@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hub_server import HubServer
+from python_process import run_python
 from tiny_onnx import hidden_states, save_folder
 
 from ulr import DatalessClassifier, load_encoder
@@ -22,6 +23,7 @@ from ulr.files import sha256
 
 TEXTS = ["rain", "the goal of the team"]
 FILES = ("onnx/model.onnx", "tokenizer.json")
+DOWNLOAD = ("-m", "ulr", "encoders", "download")
 
 
 @pytest.fixture(autouse=True)
@@ -124,12 +126,6 @@ def test_the_table_of_models_is_complete():
             assert all(each is None or len(bytes.fromhex(each)) == 32 for each in files.values())
 
 
-def run(code, **environment):
-    return subprocess.run(
-        [sys.executable, *code], capture_output=True, text=True, env=os.environ | environment
-    )
-
-
 def test_the_hub_is_asked_for_the_files_of_the_pinned_commit(tiny, tmp_path, cache):
     model = KNOWN_MODELS["bge-small"]
     (tiny / "unneeded.bin").write_bytes(b"never downloaded")
@@ -150,10 +146,10 @@ print(*download_model("bge-small", progress=seen), seen)
     with HubServer(tiny, model.hub, model.revision) as hub:
         address = f"http://127.0.0.1:{hub.server_port}"
         given = {"HF_ENDPOINT": address, "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "hf")}
-        result = run(["-c", code], **given)
-        other = run(["-m", "ulr", "encoders", "download", "bge-small"], **given)
+        result = run_python("-c", code, **given)
+        other = run_python(*DOWNLOAD, "bge-small", **given)
         (tiny / "onnx/model.onnx").unlink()
-        lacking = run(["-c", code], **given)
+        lacking = run_python("-c", code, **given)
         hub.stop()
     target = cache / "bge-small"
     stage = ("Downloading", 134_000_000, "bytes")
@@ -168,13 +164,13 @@ print(*download_model("bge-small", progress=seen), seen)
 
 
 def test_the_command_takes_a_folder_and_says_so_without_a_connection(tmp_path, cache):
-    result = run(["-m", "ulr", "encoders", "download", "bge-small"], HF_HUB_OFFLINE="1")
+    result = run_python(*DOWNLOAD, "bge-small", HF_HUB_OFFLINE="1")
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert "BAAI/bge-small-en-v1.5 on the Hugging Face hub cannot be reached" in result.stderr
     assert "ulr encoders download bge-small --from FOLDER" in result.stderr
-    result = run(["-m", "ulr", "encoders", "download", "potion", "--from", str(tmp_path)])
+    result = run_python(*DOWNLOAD, "potion", "--from", tmp_path)
     assert "does not have the files of the encoder 'potion'" in result.stderr
-    result = run(["-m", "ulr", "encoders", "download", "bert"])
+    result = run_python(*DOWNLOAD, "bert")
     assert "the models that can be downloaded are minilm, bge-small" in result.stderr
     assert list(cache.iterdir()) == []
 
@@ -186,7 +182,7 @@ def test_an_interrupted_download_leaves_nothing(tmp_path, cache, stop):
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         given = {"HF_ENDPOINT": address, "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "hf")}
         process = subprocess.Popen(
-            [sys.executable, "-m", "ulr", "encoders", "download", "potion"],
+            [sys.executable, *DOWNLOAD, "potion"],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | given,

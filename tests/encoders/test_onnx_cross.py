@@ -1,12 +1,11 @@
 """The single encoder on onnxruntime: scores of a real tiny model, chosen by files, no PyTorch."""
 
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from python_process import run_python
 from tiny_onnx import HEAD, TOKEN_VECTORS, TYPE_VECTORS, WORDS, save_model, save_pair_scorer
 
 from ulr import DatalessClassifier
@@ -137,7 +136,7 @@ def test_a_folder_with_safetensors_is_for_pytorch_where_it_is_installed(folder, 
         "from ulr.encoders import load_encoder\n"
         f"print(load_encoder({f'cross:{both}'!r}).score(['sun'], ['rain', 'goal']).shape)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = run_python("-c", code)
     assert (done.stdout, done.returncode) == ("(1, 2)\n", 0), done.stderr
 
 

@@ -1,11 +1,9 @@
 """Encoders by name, several as one, and objects that are no encoders."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from letters import Letters
+from python_process import run_python
 
 from ulr import load_encoder
 from ulr.encoders import (
@@ -76,11 +74,6 @@ def test_an_encoder_is_taken_as_it_is():
     assert load_encoder(encoder) is encoder
 
 
-def run(code):
-    command = [sys.executable, "-c", f"import sys\n{code}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.parametrize(
     ("module", "spec", "extra"),
     [
@@ -91,10 +84,11 @@ def run(code):
     ],
 )
 def test_without_a_package_it_says_how_to_install_it(module, spec, extra):
-    told = run(
-        f"sys.modules[{module!r}] = None\nfrom ulr import load_encoder\n"
+    code = (
+        f"import sys; sys.modules[{module!r}] = None\nfrom ulr import load_encoder\n"
         f"try:\n    load_encoder({spec!r})\nexcept ValueError as error:\n    print(error)"
     )
+    told = run_python("-c", code).stdout
     assert f"'{module}' is not installed; install it with: {install_command(extra)}.\n" in told
 
 
@@ -109,7 +103,8 @@ def test_without_a_package_it_says_how_to_install_it(module, spec, extra):
 def test_only_what_an_encoder_needs_is_imported(code, heavy):
     if "minilm" in code and not ENCODERS["minilm"].installed:
         pytest.skip(ENCODERS["minilm"].install)
-    assert run(f"import ulr.encoders; {code}; print({heavy} & set(sys.modules))") == "set()\n"
+    code = f"import sys, ulr.encoders; {code}; print({heavy} & set(sys.modules))"
+    assert run_python("-c", code).stdout == "set()\n"
 
 
 def cosines(vectors):

@@ -1,15 +1,13 @@
 """The embedded encoder: means of token vectors, in any batch."""
 
-import os
 import pickle
-import subprocess
-import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from python_process import run_python
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -97,17 +95,9 @@ def test_vectors_do_not_depend_on_the_number_of_cores():
         "vectors = StaticEncoder.embedded().encode(texts)\n"
         "print(hashlib.sha256(vectors.tobytes()).hexdigest())"
     )
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "LOKY_MAX_CPU_COUNT": cores},
-        ).stdout
-        for cores in ("1", "2")
-    }
+    found = {run_python("-c", code, LOKY_MAX_CPU_COUNT=cores).stdout for cores in ("1", "2")}
     assert len(found) == 1
+    assert len(found.pop()) == 65
 
 
 @pytest.mark.parametrize(

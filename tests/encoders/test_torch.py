@@ -3,15 +3,13 @@
 import hashlib
 import json
 import logging
-import os
 import pickle
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hub_server import HubServer
+from python_process import run_python
 from tiny import TEXTS, save_encoder, torch, transformers
 
 from ulr import load_encoder
@@ -227,14 +225,8 @@ attempt("org/tiny"); attempt("org/unknown"); attempt("org/gated")
 urllib.request.urlopen("{address}/stop").close()
 attempt("org/tiny"); attempt("org/other")
 """
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            env=os.environ
-            | {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "0"},
-            timeout=300,
-        )
+        given = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "0"}
+        run = run_python("-c", code, **given)
     (copy / "pytorch_model.bin").unlink()
     fetched, unknown, gated, again, unreachable = run.stdout.splitlines()
     assert fetched == again == f"hf:org/tiny {TransformerEncoder(copy).fingerprint}"

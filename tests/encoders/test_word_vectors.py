@@ -4,13 +4,12 @@ import gzip
 import os
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from python_process import run_python
 
 from ulr.encoders.words import open_word_file
 from ulr.errors import EncoderError
@@ -196,9 +195,7 @@ def test_full_disk_leaves_nothing_behind(many, tmp_path):
         "try:\n    open_word_file(Path(sys.argv[1]))\n"
         "except ValueError as error:\n    print(error)"
     )
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", code, str(path)]
-    run = subprocess.run(command, capture_output=True, text=True, env=environment)
+    run = run_python("-c", code, path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert re.search(r"cannot be written to .*many.txt.ulr \(File.* nor to .*cache", run.stdout)
     assert {each.name for each in tmp_path.rglob("*") if each.is_file()} == {"many.txt"}
 
