@@ -30,7 +30,7 @@ from ulr.refinement import EXCLUDED
 
 @pytest.fixture(scope="module")
 def fitted():
-    return DatalessClassifier(LABELS, encoder=StaticVectors()).fit(TEXTS)
+    return DatalessClassifier(LABELS, encoder=StaticVectors(), template=None).fit(TEXTS)
 
 
 def refined(method="auto", known=-1, **options):
@@ -49,7 +49,7 @@ def refined(method="auto", known=-1, **options):
     "options", [{}, {"prior": [0.8, 0.1, 0.1]}, {"method": "ulr", "max_iter": 2}], ids=str
 )
 def test_it_refines_as_refine_does_on_the_same_vectors(options):
-    classifier = DatalessClassifier(LABELS, **options).fit(TEXTS)  # static is the default
+    classifier = DatalessClassifier(LABELS, encoder="static", **options).fit(TEXTS)
     expected = refined(**options)
     np.testing.assert_array_equal(classifier.refinement_.scores, expected.scores)
     np.testing.assert_array_equal(classifier.centroids_, expected.centroids)
@@ -175,9 +175,9 @@ def test_label_vectors_are_refused_where_they_would_be_ignored(arguments):
 
 def test_with_a_cache_no_text_is_encoded_twice(tmp_path):
     first, second = CountingEncoder(), CountingEncoder()
-    plain = DatalessClassifier(LABELS, encoder=CountingEncoder()).fit(TEXTS)
-    once = DatalessClassifier(LABELS, encoder=first, cache=tmp_path).fit(TEXTS)
-    again = DatalessClassifier(LABELS, encoder=second, cache=tmp_path).fit(TEXTS)
+    plain = DatalessClassifier(LABELS, encoder=CountingEncoder(), template=None).fit(TEXTS)
+    once = DatalessClassifier(LABELS, encoder=first, cache=tmp_path, template=None).fit(TEXTS)
+    again = DatalessClassifier(LABELS, encoder=second, cache=tmp_path, template=None).fit(TEXTS)
     for each in (once, again):
         np.testing.assert_array_equal(each.refinement_.scores, plain.refinement_.scores)
     assert (first.n_encoded, second.n_encoded) == (len(TEXTS) + len(LABELS), 0)

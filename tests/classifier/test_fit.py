@@ -35,7 +35,7 @@ class Letters:
 
 
 def settings(labels=TASK, **arguments):
-    return resolve(Settings(labels, **{"encoder": Letters(), **arguments}))
+    return resolve(Settings(labels, **{"encoder": Letters(), "template": None, **arguments}))
 
 
 def with_phrases(**arguments):

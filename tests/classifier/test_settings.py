@@ -23,9 +23,11 @@ def parameters(callable_):
 
 def test_the_estimator_has_the_parameters_and_defaults_of_settings():
     assert parameters(DatalessClassifier.__init__) == parameters(Settings)
-    assert list(DatalessClassifier(LABELS).get_params()) == sorted(parameters(Settings))
+    assert list(DatalessClassifier(LABELS, encoder="static").get_params()) == sorted(
+        parameters(Settings)
+    )
     with pytest.raises(TypeError, match="colour"):
-        DatalessClassifier(LABELS, colour="red")
+        DatalessClassifier(LABELS, colour="red", encoder="static")
 
 
 def test_every_parameter_is_an_option_of_the_command_line():
@@ -40,6 +42,6 @@ def test_settings_are_frozen_validated_and_picklable():
     with pytest.raises(AttributeError, match="cannot assign"):
         settings.method = "ulr"
     with pytest.raises(LabelError, match="at least 2 labels"):
-        Settings(["one"])
+        Settings(["one"], encoder="static")
     with pytest.raises(ArrayError, match="random_state must be an integer of at least 0"):
         Settings(LABELS, random_state=-1, encoder=HashingEncoder())

@@ -64,10 +64,10 @@ def test_estimator_checks_without_numeric_input_pass(check):
 
 
 def test_parameters_are_stored_untouched_by_a_classifier_of_texts():
-    tags = DatalessClassifier(LABELS).__sklearn_tags__().input_tags
-    assert is_classifier(DatalessClassifier(LABELS))
+    tags = DatalessClassifier(LABELS, encoder="static").__sklearn_tags__().input_tags
+    assert is_classifier(DatalessClassifier(LABELS, encoder="static"))
     assert (tags.string, tags.one_d_array, tags.two_d_array) == (True, True, False)
-    given = {name: object() for name in DatalessClassifier(LABELS).get_params()}
+    given = {name: object() for name in DatalessClassifier(LABELS, encoder="static").get_params()}
     found = DatalessClassifier(**given).get_params(deep=False)
     assert found.keys() == given.keys()
     assert all(found[name] is given[name] for name in given)
@@ -100,7 +100,7 @@ def test_a_pickle_predicts_the_same_and_leaves_out_the_weights_of_the_encoder():
 def test_unfitted_use_is_refused(method, tmp_path):
     given = tmp_path / "model" if method == "save" else NEW
     with pytest.raises(NotFittedError, match="DatalessClassifier instance is not fitted yet"):
-        getattr(DatalessClassifier(LABELS), method)(given)
+        getattr(DatalessClassifier(LABELS, encoder="static"), method)(given)
     assert not any(tmp_path.iterdir())
 
 
@@ -226,7 +226,10 @@ def test_grid_search_over_method_and_encoder(encoder, three):
     encoders = [encoder, HashingEncoder()]
     grid = {"method": ["none", "ulr", "discriminant"], "encoder": encoders}
     search = GridSearchCV(
-        DatalessClassifier(LABELS, random_state=np.int64(0)), grid, cv=FOLDS, error_score="raise"
+        DatalessClassifier(LABELS, random_state=np.int64(0), encoder="static"),
+        grid,
+        cv=FOLDS,
+        error_score="raise",
     ).fit(texts, truth)
     for chosen, found in zip(
         search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True

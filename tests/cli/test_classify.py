@@ -56,7 +56,7 @@ def classify(source, command, word_vectors):
 
 def start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=None, **environment):
     return subprocess.Popen(
-        [sys.executable, "-m", "ulr", *map(str, arguments)],
+        [sys.executable, "-m", "ulr", *map(str, arguments), "--encoder", "static"],
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

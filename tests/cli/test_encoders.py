@@ -34,7 +34,7 @@ def test_every_encoder_is_in_the_json(command):
 def test_the_summary_names_what_best_was(command, tmp_path):
     file = tmp_path / "texts.csv"
     file.write_text("text\na late goal\nrain and wind\nthe striker scored\nsunny spells\n")
-    given = (file, "--labels", "sports, weather", "--encoder", "best")
-    used = load_encoder("best").spec
+    given = (file, "--labels", "sports, weather", "--encoder", "auto")
+    used = load_encoder("auto").spec
     assert json.loads(command("classify", *given, "--json").out)["encoder"] == used
     assert f"4 documents, 2 labels; encoder {used};" in command("classify", *given).out

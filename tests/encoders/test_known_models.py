@@ -16,7 +16,7 @@ from tiny_onnx import hidden_states, save_folder
 
 from ulr import DatalessClassifier, load_encoder
 from ulr.encoders import ENCODERS, KNOWN_MODELS, download_model, label_encoder
-from ulr.encoders.registry import BEST
+from ulr.encoders.registry import STRONGEST
 from ulr.encoders.weights import PackagedFile
 from ulr.errors import EncoderError
 from ulr.files import sha256
@@ -102,17 +102,17 @@ def test_models_that_are_not_here_say_how_to_get_them(name):
 
 def test_best_is_the_first_combination_that_is_available(tiny, tmp_path):
     def first():
-        return next(names for names in BEST if all(ENCODERS[name].installed for name in names))
+        return next(names for names in STRONGEST if all(ENCODERS[name].installed for name in names))
 
     before = first()
     texts = ["rain and sun", "the goal of the team", "sun", "a goal"]
-    classifier = DatalessClassifier(["rain", "goal"], encoder="best").fit(texts)
+    classifier = DatalessClassifier(["rain", "goal"], encoder="auto").fit(texts)
     classifier.save(tmp_path / "saved")
-    assert load_encoder("best").spec == "+".join(before)
-    assert BEST[-1] == ("static",)
+    assert load_encoder("auto").spec == "+".join(before)
+    assert STRONGEST[-1] == ("static",)
     if "bge-small" not in before:
         download_model("bge-small", tiny)
-        assert load_encoder("best").spec == "+".join(first()) != "+".join(before)
+        assert load_encoder("auto").spec == "+".join(first()) != "+".join(before)
     again = DatalessClassifier.load(tmp_path / "saved")  # with the encoders that best was
     np.testing.assert_array_equal(again.predict(texts), classifier.predict(texts))
 

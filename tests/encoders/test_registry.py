@@ -19,7 +19,7 @@ from ulr.errors import EncoderError, install_command
 JOINED_TEXTS = ["The striker scored twice", "Shares fell", "", "A late goal won the cup"]
 NEED_MORE = ("hf", "hf:", "cross:", "onnx")
 NO_ENCODERS = (None, 5, Letters, [1.0])
-NAMED = [name for name, kind in ENCODERS.items() if kind.load and name != "best"]
+NAMED = [name for name, kind in ENCODERS.items() if kind.load and name != "auto"]
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -38,7 +38,7 @@ def test_every_kind_says_what_it_is_and_how_to_get_it(name):
     assert kind.about
     assert all(spec.partition(":")[0] == name for spec in kind.specs(name))
     assert kind.specs(name)
-    if kind.load is not None and name != "best":
+    if kind.load is not None and name != "auto":
         assert None not in (kind.megabytes, kind.licence, kind.install)
         assert kind.languages
 
@@ -56,7 +56,7 @@ def test_names_are_joined_with_weights():
     ("spec", "message"),
     [
         ("static+1.2.3*static", r"'1\.2\.3' is not a weight"),
-        ("best+static", "best is a combination itself and cannot be joined"),
+        ("auto+static", "auto is a combination itself and cannot be joined"),
         ("static:/nowhere/a+b", r"a\+b' is neither a folder nor the name"),
         ("bert", r"encoder must be one of static.*; got 'bert'\."),
         ("esa:corpus.jsonl", r"encoder must be one of static.*; got 'esa:corpus\.jsonl'\."),

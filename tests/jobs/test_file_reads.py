@@ -73,7 +73,7 @@ def test_a_file_is_read_twice_and_standard_input_once_more(tmp_path, encoder, en
 def test_no_text_is_encoded_twice(tmp_path, fit_sample):
     source = write(tmp_path / "in.csv", some_texts(6_000))
     counting = CountingEncoder()
-    classify(source, tmp_path / "out.csv", counting, fit_sample=fit_sample)
+    classify(source, tmp_path / "out.csv", counting, fit_sample=fit_sample, template=None)
     assert counting.n_encoded == 6_000 + len(LABELS)
 
 

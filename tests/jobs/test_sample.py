@@ -22,7 +22,7 @@ def draw(texts, size):
     for start in range(0, len(texts), size):
         batch = texts[start : start + size]
         sample.add(range(start, start + len(batch)), batch)
-    return sample.finish(len(texts), 0)
+    return sample.finish(len(texts), 0, 0)
 
 
 def always_drawn():
@@ -30,7 +30,7 @@ def always_drawn():
     sample = HashSample(1, 0)
     texts = [f"snow {i}" for i in range(100_000)]
     sample.add(range(len(texts)), texts)
-    return sample.finish(len(texts), 0).texts[0]
+    return sample.finish(len(texts), 0, 0).texts[0]
 
 
 def test_a_frequent_text_is_at_most_a_hundredth_of_the_sample():
@@ -58,10 +58,10 @@ def test_samples_of_partitions_merge_into_the_sample_of_all(size):
         part = texts[start : start + size]
         own = HashSample(MOST, 0, merged.limit)
         own.add(range(start, start + len(part)), part)
-        found = own.finish(len(part), 0)
+        found = own.finish(len(part), 0, 0)
         rows = range(start, start + len(part)) if found.rows is None else found.rows.tolist()
         merged.add(rows, found.texts)
-    found, expected = merged.finish(len(texts), 0), draw(texts, 100)
+    found, expected = merged.finish(len(texts), 0, 0), draw(texts, 100)
     assert found.texts == expected.texts
     assert found.rows.tolist() == expected.rows.tolist()
 

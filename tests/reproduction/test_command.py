@@ -219,9 +219,9 @@ def test_measurements_equal_the_results_of_the_library(data, tmp_path):
     key = Key("names", "dual", "static", "agnews", "main", "cosine")
     truth = np.array(documents.labels)[documents.truth]
     for measure, method in (("names", "ulr"), ("discriminant", "discriminant")):
-        predicted = DatalessClassifier(label_set("agnews"), method=method).fit_predict(
-            documents.texts
-        )
+        predicted = DatalessClassifier(
+            label_set("agnews"), method=method, encoder="static"
+        ).fit_predict(documents.texts)
         found = MEASURES[measure](inputs, key).values[method]
         assert found == pytest.approx(100 * np.mean(predicted == truth), abs=1e-4)
     encode = load_encoder("static").encode

@@ -107,7 +107,7 @@ def test_texts_are_encoded_and_their_words_counted_once(new_client, new_person, 
     encoder = CountingEncoder()
     person = new_person(new_client(encoder=encoder), table)
     person.classify()
-    assert encoder.n_encoded == len(documents.texts) + 3
+    assert encoder.n_encoded == len(documents.texts) + 2 * 3  # each phrase in two templates
     session = person.client.app.state.server.sessions.get(person.info["id"])
     encoded = session.corpus.documents
     assert encoded.word_counts is not None
@@ -115,9 +115,9 @@ def test_texts_are_encoded_and_their_words_counted_once(new_client, new_person, 
     labels[0]["phrases"] = ["football", "tennis"]
     person.classify(labels)
     assert session.corpus.documents is encoded
-    assert encoder.n_encoded == len(documents.texts) + 3 + 4
+    assert encoder.n_encoded == len(documents.texts) + 2 * (3 + 4)
     person.classify(labels, ["id", "note"])
-    assert encoder.n_encoded == 2 * len(documents.texts) + 7 + 4
+    assert encoder.n_encoded == 2 * len(documents.texts) + 2 * (3 + 4 + 4)
 
 
 CSV = b"id,text\n1,a late goal\n2,shares fell\n"

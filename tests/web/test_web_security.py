@@ -65,8 +65,8 @@ def test_an_address_that_others_reach_needs_a_token(host):
     from ulr.web import ServerSettings
 
     with pytest.raises(InputError, match="needs a token"):
-        ServerSettings(host=host)
-    assert ServerSettings(host=host, token=TOKEN).host == host
+        ServerSettings(host=host, encoder="static")
+    assert ServerSettings(host=host, token=TOKEN, encoder="static").host == host
 
 
 @pytest.mark.parametrize("path", ["/", "/api/status", "/static/page.js", "/nothing"])

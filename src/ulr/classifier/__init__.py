@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from ulr.classifier.encoding import (
         EncodedTexts,
         encode,
+        encode_documents,
         encode_extra_labels,
         encode_labels,
+        share_to_read,
         text_encoder,
+        words_to_read,
     )
     from ulr.classifier.estimator import DatalessClassifier
-    from ulr.classifier.fitting import fit, known_labels
+    from ulr.classifier.fitting import fit, known_labels, teach
     from ulr.classifier.model import Fitted, Predictions
     from ulr.classifier.persistence import check_model_folder, load, save
     from ulr.classifier.settings import Settings, resolve
@@ -40,6 +43,7 @@ __all__ = [
     "describe",
     "empty_texts",
     "encode",
+    "encode_documents",
     "encode_extra_labels",
     "encode_labels",
     "fit",
@@ -48,15 +52,21 @@ __all__ = [
     "load",
     "resolve",
     "save",
+    "share_to_read",
+    "teach",
     "text_encoder",
+    "words_to_read",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     description="LabelDescription describe",
-    encoding="EncodedTexts encode encode_extra_labels encode_labels text_encoder",
+    encoding=(
+        "EncodedTexts encode encode_documents encode_extra_labels encode_labels share_to_read "
+        "text_encoder words_to_read"
+    ),
     estimator="DatalessClassifier",
-    fitting="fit known_labels",
+    fitting="fit known_labels teach",
     model="Fitted Predictions",
     persistence="check_model_folder load save",
     settings="Settings resolve",

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -35,24 +35,59 @@ from ulr.threads import run_ahead
 from ulr.vectors import unit_rows
 
 Vectors = NDArray[np.float32]
+# Words that a strong encoder reads in a job: `minilm` takes some 30 seconds for them on two cores. Of
+# more, it reads a sample, and a student labels the others.
+READ_WORDS = 160_000
+_WORDS_PER_TEXT = 100  # are read at most, by an encoder of 128 tokens
 _MOST_DISTINCT = 0.8  # share of distinct texts; encoding repeated ones once gains less above it
 _MEMORY_SHARE = 0.25  # vectors that need more of the machine's memory are in a temporary file
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedTexts:
-    """Texts with their vectors and, where the method uses them, counts of their words."""
+    """Texts with their vectors and, where the method uses them, counts of their words.
+
+    With `strong`, the vectors are those of the fast encoder, and the strong one reads some texts.
+    """
 
     texts: list[str]
     vectors: Vectors
     word_counts: csr_matrix | None = None
+    strong: StrongVectors | None = None
+
+    def rows(self, rows: NDArray[np.intp]) -> EncodedTexts:
+        """Some of the texts, by the strong encoder if there is one."""
+        vectors = self.vectors[rows] if self.strong is None else self.strong.of(rows)
+        counts = None if self.word_counts is None else self.word_counts[rows]
+        return EncodedTexts([self.texts[i] for i in rows.tolist()], vectors, counts)
+
+
+class StrongVectors:
+    """Vectors of some of the texts by the strong encoder; none is encoded twice."""
+
+    def __init__(self, texts: list[str], encoder: Encoder) -> None:
+        self._texts, self._encoder = texts, encoder
+        self._places: dict[int, int] = {}
+        self._parts: list[Vectors] = []
+
+    def of(self, rows: NDArray[np.intp], progress: Progress = NO_PROGRESS) -> Vectors:
+        """(n_rows, n_dims) vectors of the texts at some positions."""
+        new = [row for row in rows.tolist() if row not in self._places]
+        progress.advance(len(rows) - len(new))
+        if new:
+            found = encode_texts(self._encoder, [self._texts[row] for row in new], progress)
+            self._places |= {row: len(self._places) + i for i, row in enumerate(new)}
+            self._parts = [np.concatenate([*self._parts, found])]
+        places = [self._places[row] for row in rows.tolist()]
+        return self._parts[0][places]
 
 
 def text_encoder(settings: Settings) -> Encoder:
     """What encodes texts: the encoder, or its scores of the labels, behind the cache if any."""
     encoder = settings.loaded_encoder
     if not isinstance(encoder, Encoder):
-        phrases = settings.label_set.phrases(settings.template)
+        template = None if settings.template == "auto" else settings.template
+        phrases = settings.label_set.phrases(template)
         # The paper's distance compares probabilities, all others log ratios.
         encoder = LabelScores(encoder, phrases, not DISTANCES[settings.distance].linear)
     if settings.cache is None:
@@ -60,6 +95,37 @@ def text_encoder(settings: Settings) -> Encoder:
     if isinstance(encoder, JoinedEncoder):
         return encoder.cached(settings.cache)
     return CachedEncoder(encoder, settings.cache)
+
+
+def words_to_read(texts: Sequence[str]) -> int:
+    """Words of texts, as far as a strong encoder reads them."""
+    return sum(min(text.count(" ") + 1, _WORDS_PER_TEXT) for text in texts)
+
+
+def share_to_read(settings: Settings, n_words: int, n_read: int = 0) -> float:
+    """Share of the documents that the strong encoder reads, of those not read for the fit."""
+    if n_words <= READ_WORDS or not settings.may_sample:
+        return 1.0
+    if settings.strong_share == "budget":
+        return max(READ_WORDS - n_read, 0) / max(n_words - n_read, 1)
+    return float(settings.strong_share)
+
+
+def encode_documents(
+    texts: Sequence[str],
+    settings: Settings,
+    progress: Progress = NO_PROGRESS,
+    n_extra: int = 0,
+) -> EncodedTexts:
+    """Encode the texts to fit on: all by the encoder, or many by the fast one."""
+    texts = texts if isinstance(texts, list) else list(texts)
+    if not settings.may_sample or words_to_read(texts) <= READ_WORDS:
+        progress.stage("Encoding", len(texts) + n_extra)
+        encoder, words = text_encoder(settings), settings.uses_words
+        return encode(texts, encoder, progress, with_words=words, n_jobs=settings.n_jobs)
+    progress.stage("Encoding by the fast encoder", len(texts))
+    documents = encode(texts, text_encoder(settings.fast), progress, n_jobs=settings.n_jobs)
+    return replace(documents, strong=StrongVectors(texts, text_encoder(settings)))
 
 
 def encode(
@@ -158,15 +224,18 @@ def encode_extra_labels(settings: Settings) -> Vectors | None:
 
 
 def _encode_phrases(settings: Settings, owners: dict[str, str]) -> dict[str, Vectors]:
-    """Vectors of phrases; `owners` says what each belongs to, for the error message."""
-    phrases = [in_template(phrase, settings.template) for phrase in owners]
-    vectors = encode_texts(label_encoder(text_encoder(settings)), phrases)
-    for phrase, vector in zip(owners, vectors, strict=True):
+    """Vectors of phrases, whatever their case; `owners` says what each belongs to, for errors."""
+    encoder, found = label_encoder(text_encoder(settings)), []
+    for template in settings.templates:
+        phrases = [in_template(phrase.lower(), template) for phrase in owners]
+        found.append(encode_texts(encoder, phrases))
+    for phrase, vector in zip(owners, found[0], strict=True):
         if not vector.any():
             raise LabelError(
                 f"{owners[phrase]}: the encoder knows no word of {phrase!r}; use other words."
             )
-    return dict(zip(owners, vectors, strict=True))
+    vectors = found[0] if len(found) == 1 else np.mean([unit_rows(each) for each in found], axis=0)
+    return dict(zip(owners, vectors.astype(np.float32), strict=True))
 
 
 def given_vectors(name: str, given: ArrayLike, n_rows: int) -> Vectors:

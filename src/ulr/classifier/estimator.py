@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ulr.classifier.description import LabelDescription, describe
-from ulr.classifier.encoding import given_vectors
-from ulr.classifier.fitting import fit
+from ulr.classifier.encoding import given_vectors, words_to_read
+from ulr.classifier.fitting import fit, teach
 from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.persistence import load, save
 from ulr.classifier.settings import Settings
@@ -52,7 +52,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A list of names, a mapping of names to one or several phrases, a `Path` of a label file, or
         a `LabelSet`. Names are predicted, phrases are encoded; several are averaged.
     encoder
-        Name of an encoder, or any object with ``encode(list of str) -> array``.
+        Name of an encoder, or any object with ``encode(list of str) -> array``. ``auto`` is the most
+        accurate combination of what is installed.
     method
         ``discriminant``, the default method, for ``cosine``; ``ulr``, the paper's; ``none`` for the
         nearest label. ``auto`` is ``discriminant`` for ``cosine`` and ``ulr`` for other distances.
@@ -64,7 +65,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Sizes of the labels: ``estimate``, ``balanced``, or the proportion of each label, in the
         order given. Only for ``discriminant``.
     template
-        A sentence with ``{}`` in it that is put around every phrase before it is encoded.
+        A sentence with ``{}`` in it that is put around every phrase before it is encoded. None is
+        the phrase alone. ``auto`` is the mean of the phrase and of a sentence with it, for encoders
+        of sentences, and the phrase alone for others.
     extra_labels
         Names of further categories that take part in the refinement and are never predicted, or the
         `Path` of a file of them.
@@ -73,6 +76,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classified. ``auto`` is 200,000 for ``discriminant``, whose words are fitted on these and
         whose vectors, which need fewer, on 16,384 of them or 512 per label; and all documents for
         ``ulr``. None is all documents.
+    strong_share
+        Above 160,000 words, a slow encoder reads a sample of the texts, and teaches a student that
+        labels the others (`ulr.classifier.student`). Share of the others that the encoder reads as
+        well, those that the student is least sure of: a number from 0 to 1, where 1 reads all texts,
+        or ``budget`` for as many as take some ten seconds. ``auto`` is ``budget`` for the encoder
+        ``auto``, and 1 for an encoder that is chosen.
     random_state
         Seed of everything that is drawn.
     max_iter
@@ -273,7 +282,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         documents = as_texts(texts)
         if embeddings is None:
-            return self.fitted_.predict(documents)
+            return teach(self.fitted_, documents, words_to_read(documents)).predict(documents)
         vectors = given_vectors("embeddings", embeddings, len(documents))
         return self.fitted_.predict(documents, vectors)
 

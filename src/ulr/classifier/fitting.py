@@ -11,14 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ulr.classifier.encoding import (
     EncodedTexts,
-    encode,
+    encode_documents,
     encode_extra_labels,
     encode_labels,
     given_vectors,
+    share_to_read,
     text_encoder,
+    words_to_read,
 )
 from ulr.classifier.model import Fitted, NoneLabel
 from ulr.classifier.settings import Settings, resolve
+from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
 from ulr.classifier.texts import empty_texts, is_missing, label_notes, language_note
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
@@ -27,6 +30,8 @@ from ulr.labels import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
 from ulr.vectors import unit_rows
+
+Anchors = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]
 
 _CONFIDENCE_SAMPLE = 20_000
 _NONE_SCALE = 0.25  # in standard deviations of the similarities
@@ -41,13 +46,17 @@ def fit(
     extra_texts: Sequence[str] = (),
     embeddings: ArrayLike | None = None,
     label_embeddings: ArrayLike | None = None,
+    n_words: int | None = None,
 ) -> Fitted:
     """Fit a classifier on texts.
+
+    Where the encoder would read too many words, it reads a sample, and its labels of the sample
+    teach a student on the vectors of the fast encoder (`ulr.classifier.student`).
 
     Parameters
     ----------
     texts
-        The documents, possibly encoded before by `encode`.
+        The documents, possibly encoded before by `encode_documents`.
     settings
         The parameters.
     progress
@@ -58,23 +67,90 @@ def fit(
         Further texts that the labels are refined on.
     embeddings, label_embeddings
         Vectors of the texts and of the labels, so that they are not encoded.
+    n_words
+        Words of all documents of the job, if the texts are a sample of them; see `words_to_read`.
 
     Returns
     -------
     Fitted
     """
     settings = resolve(settings, progress)
-    anchors, extra_anchors = _anchors(settings, label_embeddings)
+    anchors = _anchors(settings, label_embeddings)  # first, since names may be refused
+    extra_texts = [text for text in extra_texts if text.strip()]
     documents = _documents(texts, settings, progress, embeddings, len(extra_texts))
     known, integers = _known(documents.texts, y, settings)
-    language = language_note(documents.texts, getattr(settings.encoder, "languages", None))
+    if documents.strong is None:
+        fitted = _fit(documents, known, settings, anchors, progress, extra_texts)
+        if settings.may_sample:
+            fitted = replace(fitted, vectors=documents.vectors)
+    else:
+        rows = sample_rows(documents, known, settings)
+        progress.stage("Encoding a sample", len(rows))
+        documents.strong.of(rows, progress)
+        sample = documents.rows(rows)
+        teacher = _fit(sample, known[rows], settings, anchors, progress, extra_texts)
+        fitted = _teach(teacher, documents, rows, known, n_words, progress)
+    fitted = replace(fitted, integer_classes=integers)
+    return replace(fitted, diagnosis=_diagnose(fitted, documents.texts))
+
+
+def teach(
+    fitted: Fitted, texts: Sequence[str], n_words: int, progress: Progress = NO_PROGRESS
+) -> Fitted:
+    """The classifier with a student for many texts, of which some are given.
+
+    It is returned as it is if it has a student, or if its encoder can read all `n_words` words.
+    """
+    settings = fitted.settings
+    if fitted.student is not None or share_to_read(settings, n_words) == 1.0:
+        return fitted
+    documents = encode_documents(texts, settings, progress)
+    if documents.strong is None:
+        return fitted
+    known = _known(documents.texts, None, settings)[0]
+    rows = sample_rows(documents, known, settings)
+    progress.stage("Encoding a sample", len(rows))
+    vectors = documents.strong.of(rows, progress)
+    found = fitted.predict([documents.texts[row] for row in rows.tolist()], vectors)
+    teacher = replace(fitted, predictions=found)
+    return _teach(teacher, documents, rows, known, n_words, progress)
+
+
+def _teach(
+    teacher: Fitted,
+    documents: EncodedTexts,
+    rows: NDArray[np.intp],
+    known: NDArray[np.int32],
+    n_words: int | None,
+    progress: Progress,
+) -> Fitted:
+    """Fit a student on the labels of the teacher, and label all documents."""
+    settings = teacher.settings
+    codes, held_out = labels_for_student(known, rows, teacher, settings.random_state)
+    fast = settings.fast
+    student = _fit(documents, codes, fast, _anchors(fast, None), progress)
+    student = calibrated(student, teacher, rows, held_out)
+    n_words = words_to_read(documents.texts) if n_words is None else n_words
+    return with_student(teacher, student, documents, rows, n_words, progress)
+
+
+def _fit(
+    documents: EncodedTexts,
+    known: NDArray[np.int32],
+    settings: Settings,
+    vectors_of_labels: Anchors,
+    progress: Progress,
+    extra_texts: Sequence[str] = (),
+) -> Fitted:
+    """Fit a classifier on encoded texts."""
+    anchors, extra_anchors = vectors_of_labels
+    language = _language_note(documents.texts, settings)
     reason = None
     if language is not None and settings.method == "discriminant" and not (known >= 0).any():
         # Vectors of languages that the encoder does not know form clusters by language, not by
         # label: refined, 200 messages in five languages fell from 47 to 28 % (docs/encoders.md).
         settings = replace(settings, method="none", prior="estimate", fit_sample="auto")
         reason = "many texts are in languages that the encoder was not made for"
-    extra_texts = [text for text in extra_texts if text.strip()]
     extra = None
     if extra_texts:
         extra = encode_texts(text_encoder(settings), extra_texts, progress)
@@ -99,21 +175,22 @@ def fit(
         anchors=None if anchors is None else unit_rows(anchors),
         n_iter=refinement.n_iter,
         largest_label=int(np.bincount(predicted[predicted >= 0]).argmax()),
-        integer_classes=integers,
         refinement=refinement,
+        diagnosis=refinement.diagnosis,
     )
     if settings.none_share is not None:
         fitted = replace(fitted, none=_none_label(fitted, documents.vectors, predicted, known))
     predictions = fitted.decide(
         predicted, refinement.scores, refinement.unrefined, documents.vectors, known >= 0
     )
-    fitted = replace(fitted, predictions=predictions)
-    return replace(fitted, diagnosis=_diagnose(fitted, language))
+    return replace(fitted, predictions=predictions)
 
 
-def _anchors(
-    settings: Settings, label_embeddings: ArrayLike | None
-) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+def _language_note(texts: Sequence[str], settings: Settings) -> str | None:
+    return language_note(texts, getattr(settings.encoder, "languages", None))
+
+
+def _anchors(settings: Settings, label_embeddings: ArrayLike | None) -> Anchors:
     """Vectors of the labels and of the extra labels."""
     if label_embeddings is None:
         return encode_labels(settings), encode_extra_labels(settings)
@@ -134,13 +211,11 @@ def _documents(
 ) -> EncodedTexts:
     if isinstance(texts, EncodedTexts):
         return texts
-    texts, with_words = list(texts), settings.uses_words
-    if embeddings is not None:
-        vectors = given_vectors("embeddings", embeddings, len(texts))
-        return EncodedTexts(texts, vectors, count_words(texts) if with_words else None)
-    progress.stage("Encoding", len(texts) + n_extra)
-    encoder, n_jobs = text_encoder(settings), settings.n_jobs
-    return encode(texts, encoder, progress, with_words=with_words, n_jobs=n_jobs)
+    texts = list(texts)
+    if embeddings is None:
+        return encode_documents(texts, settings, progress, n_extra)
+    vectors = given_vectors("embeddings", embeddings, len(texts))
+    return EncodedTexts(texts, vectors, count_words(texts) if settings.uses_words else None)
 
 
 def _known(
@@ -194,21 +269,22 @@ def _none_label(
     return NoneLabel(fitted.settings.none_label, threshold, scale)
 
 
-def _diagnose(fitted: Fitted, language: str | None) -> Diagnosis | None:
+def _diagnose(fitted: Fitted, texts: Sequence[str]) -> Diagnosis | None:
     """The diagnosis of the refinement, with names, the expected accuracy and notes."""
-    assert fitted.refinement is not None
     assert fitted.predictions is not None
-    diagnosis, settings = fitted.refinement.diagnosis, fitted.settings
+    diagnosis, settings = fitted.diagnosis, fitted.settings
     if diagnosis is None:
         return None
     confidence = fitted.predictions.confidence
     draw = np.random.default_rng(settings.random_state).permutation(len(confidence))
     confidence = confidence[draw[:_CONFIDENCE_SAMPLE]]
-    notes = label_notes(settings.label_set)
+    language = _language_note(texts, settings)
+    advice = getattr(settings.encoder, "advice", None)
+    notes = [*label_notes(settings.label_set), *filter(None, (language, advice))]
     return replace(
         diagnosis.named(settings.label_set.names),
         expected_accuracy=float(confidence[confidence > 0].mean()),
-        notes=tuple(notes if language is None else [*notes, language]),
+        notes=tuple(notes),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier.encoding import Vectors, text_encoder
+from ulr.classifier.encoding import Vectors, share_to_read, text_encoder, words_to_read
 from ulr.classifier.settings import Settings
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import WordCounter
@@ -19,6 +19,7 @@ from ulr.vectors import unit_rows
 
 _CHUNK_ROWS = 4096
 _CERTAIN = 50.0  # log odds
+CONFIDENCE_LEVELS = 101  # quantiles of a student's confidence
 
 Indices = NDArray[np.intp]
 
@@ -40,6 +41,8 @@ class Predictions:
         (n_texts,) label index before refinement, -1 without one.
     empty
         (n_texts,) texts without words, which get the none label or none at all.
+    by_student
+        (n_texts,) texts that the student labelled, which the strong encoder did not read.
     """
 
     labels: Indices
@@ -47,6 +50,7 @@ class Predictions:
     probabilities: NDArray[np.float64]
     unrefined: Indices
     empty: NDArray[np.bool_]
+    by_student: NDArray[np.bool_]
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
@@ -100,9 +104,16 @@ class Fitted:
         Whether known labels were given as integers, so that classes are integers too.
     none
         The none label; None without one.
+    student, levels
+        A classifier by the fast encoder that labels most of many texts, and quantiles of its
+        confidence, below which the encoder reads a text; see `ulr.classifier.student`.
+    strong_share
+        Share of the texts of the job that the encoder reads, beside the fitted sample.
     refinement, predictions, diagnosis
         Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
         encoder that scores pairs as probabilities.
+    vectors
+        (n_texts, n_dims) of the fitted texts, if a slow encoder read all of them.
     """
 
     settings: Settings = field(repr=False)
@@ -114,9 +125,13 @@ class Fitted:
     largest_label: int
     integer_classes: bool = False
     none: NoneLabel | None = None
+    student: Fitted | None = field(default=None, repr=False)
+    levels: tuple[float, ...] = field(default=(), repr=False)
+    strong_share: float = 1.0
     refinement: Refinement | None = field(default=None, repr=False)
     predictions: Predictions | None = field(default=None, repr=False)
     diagnosis: Diagnosis | None = field(default=None, repr=False)
+    vectors: Vectors | None = field(default=None, repr=False)
 
     @property
     def n_labels(self) -> int:
@@ -149,8 +164,17 @@ class Fitted:
     def _word_counter(self) -> WordCounter:
         return WordCounter()
 
+    @property
+    def fast(self) -> Fitted:
+        """The classifier that can read all of many texts: the student, if there is one."""
+        return self.student or self
+
     def predict(
-        self, texts: list[str], vectors: Vectors | None = None, n_threads: int | None = None
+        self,
+        texts: list[str],
+        vectors: Vectors | None = None,
+        n_threads: int | None = None,
+        strong_share: float | None = None,
     ) -> Predictions:
         """Classify texts.
 
@@ -162,7 +186,15 @@ class Fitted:
             (n_texts, n_dims) their vectors; they are encoded if not given.
         n_threads
             Number of threads; by default that of the settings, and every available core to encode.
+        strong_share
+            Share of the texts that the encoder reads, if there is a student; by default as many as
+            it can read in some 30 seconds.
         """
+        if self.student is not None and vectors is None:
+            if strong_share is None:
+                strong_share = share_to_read(self.settings, words_to_read(texts))
+            if strong_share < 1.0:
+                return self._predict_by_student(texts, n_threads, strong_share)
         texts = SplitTexts(texts, n_threads)
         if vectors is None:
             vectors = encode_texts(self.text_encoder, texts)
@@ -175,6 +207,30 @@ class Fitted:
             np.where(without, -1, labels), scores, np.where(without, -1, unrefined), vectors
         )
 
+    def _predict_by_student(
+        self, texts: list[str], n_threads: int | None, share: float
+    ) -> Predictions:
+        """Classify texts with the student, and those that it is least sure of with the encoder."""
+        assert self.student is not None
+        found = self.student.predict(texts, n_threads=n_threads)
+        found = replace(found, by_student=np.ones(len(texts), dtype=bool))
+        unsure = self.is_unsure(found, share)
+        if not unsure.any():
+            return found
+        again = self.predict(
+            [texts[i] for i in np.flatnonzero(unsure).tolist()],
+            n_threads=n_threads,
+            strong_share=1.0,
+        )
+        return again.merged(found.rows(np.flatnonzero(~unsure)), unsure)
+
+    def is_unsure(self, predictions: Predictions, share: float) -> NDArray[np.bool_]:
+        """(n_texts,) whether the student's confidence is among the lowest, of a share of the texts."""
+        if share <= 0.0:
+            return np.zeros(len(predictions.labels), dtype=bool)
+        threshold = np.interp(share, np.linspace(0, 1, CONFIDENCE_LEVELS), self.levels)
+        return (predictions.confidence < threshold) & ~predictions.empty
+
     def decide(
         self,
         labels: Indices,
@@ -182,6 +238,7 @@ class Fitted:
         unrefined: Indices,
         vectors: Any,
         known: NDArray[np.bool_] | None = None,
+        by_student: bool = False,
     ) -> Predictions:
         """Probabilities of scores, and rejection where there is a none label, but not of known texts."""
         empty = labels < 0
@@ -198,7 +255,12 @@ class Fitted:
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
         return Predictions(
-            labels.astype(np.intp), scores, probabilities, unrefined.astype(np.intp), empty
+            labels.astype(np.intp),
+            scores,
+            probabilities,
+            unrefined.astype(np.intp),
+            empty,
+            np.full(len(labels), by_student),
         )
 
     def similarity(self, vectors: Any, labels: Indices) -> NDArray[np.float64]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier.model import Fitted, NoneLabel
+from ulr.classifier.model import CONFIDENCE_LEVELS, Fitted, NoneLabel
 from ulr.classifier.settings import Settings
 from ulr.classifier.word_counts import N_COLUMNS
 from ulr.encoders import ENCODERS, AnyEncoder, Encoder, fingerprint, load_encoder
@@ -24,7 +24,7 @@ from ulr.files import atomic_folder, check_destination, sha256
 from ulr.labels import one_text
 from ulr.refinement import DISTANCES, METHODS, Rule, rule_from_arrays
 
-_FORMAT = 7
+_FORMAT = 8
 _SETTINGS, _ARRAYS = "model.json", "arrays.safetensors"
 _MOST_JSON_BYTES = 64 << 20
 _LARGEST = 1e30  # in arrays and settings; products of larger numbers overflow
@@ -38,9 +38,9 @@ def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted classifier to a folder, as JSON and safetensors; complete or not at all."""
     from safetensors.numpy import save_file
 
-    folder, none = Path(path), fitted.none
+    folder = Path(path)
     check_model_folder(folder, overwrite)
-    settings = fitted.settings
+    settings, student = fitted.settings, fitted.student
     content = {
         "format": _FORMAT,
         "labels": [{"name": each.name, "phrases": each.phrases} for each in settings.labels],
@@ -51,16 +51,19 @@ def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
             for each in fields(settings)
             if each.name not in _NOT_SAVED
         },
-        "temperature": fitted.temperature,
-        "none": None if none is None else [none.name, none.threshold, none.scale],
-        "n_iter": fitted.n_iter,
-        "largest_label": fitted.largest_label,
+        **_numbers(fitted),
         "integer_classes": fitted.integer_classes,
+        "strong_share": fitted.strong_share,
+        "student": None,
     }
-    arrays = {f"rule.{name}": array for name, array in fitted.rule.arrays().items()}
-    arrays |= {f"initial.{name}": array for name, array in fitted.initial_rule.arrays().items()}
-    if fitted.anchors is not None:
-        arrays["anchors"] = fitted.anchors
+    arrays = _arrays(fitted)
+    if student is not None:
+        content["student"] = {
+            "encoder_fingerprint": fingerprint(student.settings.encoder),
+            **_numbers(student),
+        }
+        arrays["levels"] = np.array(fitted.levels)
+        arrays |= {f"student.{name}": array for name, array in _arrays(student).items()}
     with atomic_folder(folder) as partial:
         contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         save_file(contiguous, str(partial / _ARRAYS))
@@ -69,6 +72,22 @@ def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
         content["sha256"] = _hash(content)
         text = json.dumps(content, indent=1, ensure_ascii=False)
         (partial / _SETTINGS).write_text(text, encoding="utf-8")
+
+
+def _numbers(fitted: Fitted) -> dict[str, Any]:
+    none = fitted.none
+    return {
+        "temperature": fitted.temperature,
+        "none": None if none is None else [none.name, none.threshold, none.scale],
+        "n_iter": fitted.n_iter,
+        "largest_label": fitted.largest_label,
+    }
+
+
+def _arrays(fitted: Fitted) -> Arrays:
+    arrays = {f"rule.{name}": array for name, array in fitted.rule.arrays().items()}
+    arrays |= {f"initial.{name}": array for name, array in fitted.initial_rule.arrays().items()}
+    return arrays if fitted.anchors is None else {**arrays, "anchors": fitted.anchors}
 
 
 def _python_value(value: Any) -> Any:
@@ -111,26 +130,48 @@ def load(
     try:
         arrays = _read_arrays(folder, content["arrays_sha256"])
         settings = _settings(content, _encoder(folder, content, encoder), cache)
-        n_labels = len(settings.labels)
-        rule, initial = (_rule(arrays, kind, n_labels) for kind in ("rule.", "initial."))
-        _check_rules(settings, rule, initial)
-        if content["largest_label"] not in range(n_labels):
-            raise ArrayError("its largest label is not one of the labels")
-        return Fitted(
-            settings=settings,
-            rule=rule,
-            initial_rule=initial,
-            temperature=_positive(content["temperature"]),
-            anchors=_anchors(arrays, n_labels, rule),
-            n_iter=int(_number(content["n_iter"])),
-            largest_label=int(content["largest_label"]),
+        own = {name: array for name, array in arrays.items() if not name.startswith("student.")}
+        levels = own.pop("levels", np.empty(0))
+        fitted = replace(
+            _fitted(settings, own, content),
             integer_classes=content["integer_classes"] is True,
-            none=_none_label(content["none"], settings),
+            strong_share=_number(content["strong_share"]),
+        )
+        if (student := content["student"]) is None:
+            return fitted
+        if levels.shape != (CONFIDENCE_LEVELS,):
+            raise ArrayError(f"it must have {CONFIDENCE_LEVELS} levels of confidence")
+        fast = settings.fast
+        if student["encoder_fingerprint"] != fingerprint(fast.encoder):
+            raise ModelError(f"{folder} was saved with another version of the fast encoder.")
+        arrays = {n.removeprefix("student."): arrays[n] for n in arrays.keys() - own.keys()}
+        arrays.pop("levels", None)
+        return replace(
+            fitted, student=_fitted(fast, arrays, student), levels=tuple(levels.tolist())
         )
     except (ModelError, EncoderError):
         raise
     except (KeyError, TypeError, IndexError, ValueError, OverflowError, OSError) as error:
         raise ModelError(f"{folder} is not a complete saved model: {_reason(error)}.") from None
+
+
+def _fitted(settings: Settings, arrays: Arrays, content: dict[str, Any]) -> Fitted:
+    """A classifier, of which a student has the same settings but for the encoder."""
+    n_labels = len(settings.labels)
+    rule, initial = (_rule(arrays, kind, n_labels) for kind in ("rule.", "initial."))
+    _check_rules(settings, rule, initial)
+    if content["largest_label"] not in range(n_labels):
+        raise ArrayError("its largest label is not one of the labels")
+    return Fitted(
+        settings=settings,
+        rule=rule,
+        initial_rule=initial,
+        temperature=_positive(content["temperature"]),
+        anchors=_anchors(arrays, n_labels, rule),
+        n_iter=int(_number(content["n_iter"])),
+        largest_label=int(content["largest_label"]),
+        none=_none_label(content["none"], settings),
+    )
 
 
 def _reason(error: Exception) -> str:

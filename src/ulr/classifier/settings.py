@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from ulr.encoders import AnyEncoder
 
 
+# Encoders of sentences are made for sentences. With both, 17 datasets gain 0.6 points on average over
+# the phrase alone, and averages of words lose nothing and gain nothing (docs/phrasings.md).
+_TEMPLATES = ("{}", "This text is about {}.")
+
+
 @dataclass(frozen=True)
 class Settings:
     """Parameters of a classifier, validated; `ulr.DatalessClassifier` describes them.
@@ -25,13 +30,14 @@ class Settings:
 
     labels: Any
     _: KW_ONLY
-    encoder: str | AnyEncoder = "static"
+    encoder: str | AnyEncoder = "auto"
     method: str = "auto"
     distance: str = "auto"
     prior: Any = "estimate"
-    template: str | None = None
+    template: str | None = "auto"
     extra_labels: Any = None
     fit_sample: int | str | None = "auto"
+    strong_share: float | str = "auto"
     random_state: int = 0
     max_iter: int = 100
     n_jobs: int | None = None
@@ -45,17 +51,22 @@ class Settings:
         if self.extra_labels is not None:
             extra = check_extra_labels(self.extra_labels, labels)
             object.__setattr__(self, "extra_labels", extra)
-        if self.template is not None:
-            in_template("", self.template)
+        for template in self.templates:
+            in_template("", template)
         if self.distance != "auto":
             refinement.choose_method(self.method, self.distance)
         if not isinstance(self.random_state, Integral) or self.random_state < 0:
             raise ArrayError(
                 f"random_state must be an integer of at least 0; got {self.random_state!r}."
             )
+        share = self.strong_share
+        if share not in ("auto", "budget") and not (_is_number(share) and 0 <= share <= 1):
+            raise ArrayError(
+                f"strong_share must be 'auto', 'budget' or between 0 and 1; got {share!r}."
+            )
         if self.none_share is None:
             return
-        if not isinstance(self.none_share, int | float) or not 0 < self.none_share < 1:
+        if not _is_number(self.none_share) or not 0 < self.none_share < 1:
             raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
         if not str(self.none_label).strip() or self.none_label in labels.names:
             raise LabelError(
@@ -78,6 +89,35 @@ class Settings:
     def scores_pairs(self) -> bool:
         """Whether texts become scores of the labels rather than vectors of their own."""
         return not isinstance(self.encoder, encoders.Encoder)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """Templates of the phrases, whose vectors are averaged."""
+        if self.template is None or (self.template == "auto" and self.is_fast):
+            return ("{}",)
+        return _TEMPLATES if self.template == "auto" else (self.template,)
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the encoder is so fast that it reads any number of texts, after `resolve`."""
+        return bool(getattr(self.encoder, "shared_by_threads", False))
+
+    @property
+    def may_sample(self) -> bool:
+        """Whether the encoder reads only a sample of many texts, after `resolve`."""
+        return self.strong_share != 1 and not (self.is_fast or self.scores_pairs)
+
+    @property
+    def fast(self) -> Settings:
+        """The settings of a student of the encoder: the default method on fast vectors."""
+        return replace(
+            self,
+            encoder=encoders.load_encoder("static"),
+            method="discriminant",
+            distance="cosine",
+            extra_labels=None,
+            strong_share=1.0,
+        )
 
     @property
     def uses_words(self) -> bool:
@@ -111,6 +151,10 @@ class Settings:
 
 def resolve(settings: Settings, progress: Progress = NO_PROGRESS) -> Settings:
     """The settings with the encoder loaded, and method and distance instead of ``auto``."""
+    share = settings.strong_share
+    if share == "auto":  # an encoder that was chosen reads everything
+        is_chosen = not isinstance(settings.encoder, str) or settings.encoder != "auto"
+        share = 1.0 if is_chosen else "budget"
     encoder = encoders.load_encoder(settings.encoder, progress)
     pairs = not isinstance(encoder, encoders.Encoder)
     if pairs and settings.extra_labels:
@@ -120,7 +164,11 @@ def resolve(settings: Settings, progress: Progress = NO_PROGRESS) -> Settings:
         )
     distance = _choose_distance(settings, pairs)
     method = refinement.choose_method(settings.method, distance)
-    return replace(settings, encoder=encoder, distance=distance, method=method)
+    return replace(settings, encoder=encoder, distance=distance, method=method, strong_share=share)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _choose_distance(settings: Settings, pairs: bool) -> str:

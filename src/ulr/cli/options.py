@@ -127,8 +127,23 @@ class ClassifierOptions:
         Settings.none_label
     )
     encoder: Annotated[
-        str, option(REFINEMENT, help="Turns texts into vectors; see 'ulr encoders'.")
+        str,
+        option(
+            REFINEMENT,
+            help="Turns texts into vectors; see 'ulr encoders'. 'auto' is the most accurate "
+            "combination of what is installed.",
+        ),
     ] = str(Settings.encoder)
+    strong_share: Annotated[
+        str,
+        option(
+            REFINEMENT,
+            help="Above 160,000 words, a slow encoder reads a sample, and a student labels the "
+            "others. Share of these, from 0 to 1, that the encoder reads as well, where the student "
+            "is least sure; 'budget' for as many as take some ten seconds. 'auto' is 'budget' for "
+            "--encoder auto, and 1 otherwise.",
+        ),
+    ] = str(Settings.strong_share)
     method: Annotated[
         str,
         option(
@@ -158,9 +173,13 @@ class ClassifierOptions:
         ),
     ] = str(Settings.fit_sample)
     template: Annotated[
-        str | None,
-        option(ADVANCED, help="A sentence around every phrase: 'This text is about {}.'"),
-    ] = Settings.template
+        str,
+        option(
+            ADVANCED,
+            help="A sentence around every phrase: 'News about {}.'; '{}' is the phrase alone. 'auto' "
+            "is the mean of both for encoders of sentences.",
+        ),
+    ] = str(Settings.template)
     extra_labels: Annotated[
         str | None,
         option(
@@ -217,6 +236,7 @@ class ClassifierOptions:
             "prior": _proportions(self.prior),
             "extra_labels": _extra_labels(self.extra_labels),
             "fit_sample": _fit_sample(self.fit_sample),
+            "strong_share": _strong_share(self.strong_share),
         }
         return resolve(Settings(**given), progress)
 
@@ -299,6 +319,14 @@ def _proportions(prior: str) -> str | list[float]:
         return [float(part) for part in prior.split(",")]
     except ValueError:
         return prior
+
+
+def _strong_share(value: str) -> str | float:
+    """The share by name, or its number."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _fit_sample(value: str) -> int | str | None:

@@ -135,8 +135,7 @@ def _print_headline(console: Console, result: Result) -> None:
 def _headline(result: Result) -> list[str]:
     documents = "document" if result.documents == 1 else "documents"
     parts = [f"{result.documents:,} {documents}, {len(result.labels)} labels"]
-    if result.encoder not in (None, "static"):
-        parts.append(f"encoder {result.encoder}")
+    parts.append(f"encoder {result.encoder}")
     if result.moved is not None and result.iterations is not None and result.method != "none":
         parts.append(
             f"refinement ({result.method}) moved {result.moved:,} "
@@ -163,6 +162,12 @@ def _notes(result: Result) -> list[str]:
     used = result.documents - result.empty_documents - result.unknown_documents
     if result.fitted_documents is not None and result.fitted_documents < used:
         notes.append(f"The labels were refined on {result.fitted_documents:,} of the documents.")
+    if result.student_documents:
+        n_read = result.documents - result.student_documents
+        notes.append(
+            f"The encoder read {n_read:,} of the documents; a student of it labelled the others "
+            "(--strong-share)."
+        )
     if result.empty_documents:
         notes.append(f"Empty documents, which got no label: {result.empty_documents:,}.")
     if result.unknown_documents:

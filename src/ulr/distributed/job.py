@@ -262,7 +262,8 @@ class _Job:
             if guess and len(partitions) == 1 and n_rows and self.task.most is not None:
                 expected = max(1, n_rows * storage.total_size(self.files) / partition.n_bytes)
                 limit = int(LARGEST_HASH * min(1.0, _MARGIN * self.task.most / expected))
-        drawn = sample.finish(n_rows, sum(each.n_empty for each in partitions))
+        n_empty = sum(each.n_empty for each in partitions)
+        drawn = sample.finish(n_rows, n_empty, sum(each.n_words for each in partitions))
         if sample.limit > limit:  # there are fewer documents than guessed
             return self.sample(guess=False)
         return partitions, drawn
@@ -279,6 +280,7 @@ class _Job:
             self.progress,
             y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
             extra_texts=support.extra_texts,
+            n_words=sample.n_words,
         )
         numbers = {"examples": len(support.examples), "extra_texts": len(support.extra_texts)}
         result = Tally(fitted).result(0, **numbers)

@@ -37,6 +37,7 @@ class Partition:
     sha256: str  # or an ETag; empty for a file that cannot be read
     n_rows: int = 0
     n_empty: int = 0  # documents without words
+    n_words: int = 0  # of all documents
     broken: str = ""  # what is wrong with it
 
     @property

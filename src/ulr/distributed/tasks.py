@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ulr
-from ulr.classifier import Fitted, empty_texts, encode
+from ulr.classifier import Fitted, empty_texts, encode, words_to_read
 from ulr.distributed import storage
 from ulr.distributed.manifest import JobFolder, Partition
 from ulr.encoders import AnyEncoder, fingerprint, load_encoder
@@ -164,11 +164,13 @@ def sample_partition(item: SampleItem, task: Task) -> tuple[Partition, list[str]
     name, limit = item
     partition = Partition(name, *storage.identify(name))
     sample, n_rows, n_empty = HashSample(task.most, task.random_state, limit), 0, 0
+    n_words = 0
     try:
         with storage.local_copy(name) as path:
             table = task.open(name, path)
             for _, texts in Documents(table, task.columns) if table else ():
                 n_empty += int(empty_texts(texts).sum())
+                n_words += words_to_read(texts)
                 sample.add(range(n_rows, n_rows + len(texts)), texts)
                 n_rows += len(texts)
             if table:
@@ -177,9 +179,9 @@ def sample_partition(item: SampleItem, task: Task) -> tuple[Partition, list[str]
         raise
     except InputError as error:
         return replace(partition, broken=str(error)), [], np.empty(0, dtype=np.intp)
-    found = sample.finish(n_rows, n_empty)
+    found = sample.finish(n_rows, n_empty, n_words)
     rows = np.arange(n_rows) if found.rows is None else found.rows
-    return replace(partition, n_rows=n_rows, n_empty=n_empty), found.texts, rows
+    return replace(partition, n_rows=n_rows, n_empty=n_empty, n_words=n_words), found.texts, rows
 
 
 Labelled = tuple[Partition, dict[str, Any] | None, bool]  # its record; whether it was there before
@@ -240,7 +242,7 @@ def _write(partition: Partition, table: Table | None, task: Task, fitted: Fitted
             files.enter_context(atomic_file(target))
             return tally
         documents, output = Documents(table, task.columns), Output(target, task.prefix)
-        rows = label_rows(documents, fitted, Sample(n_rows, 0, [], None))
+        rows = label_rows(documents, fitted, Sample(n_rows, 0, 0, [], None))
         if vectors is not None:
             rows = _label_and_keep(documents, fitted, vectors)
         write_rows(documents, rows, tally, fitted, output, NO_PROGRESS, n_rows)

@@ -32,6 +32,7 @@ class Encoder(Protocol):
     - ``shared_by_threads`` (bool): whether several threads may call `encode` at the same time
     - ``truncated`` (int): texts that were truncated so far
     - ``languages`` (tuple of codes such as ``"en"``): languages that the encoder was made for
+    - ``advice`` (str): how to get a better encoder, for the summary
     - ``label_encoder`` (an encoder): encodes the phrases of labels, where a model expects them in
       another form than documents
     """

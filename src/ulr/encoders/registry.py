@@ -22,13 +22,14 @@ from ulr.progress import NO_PROGRESS, Progress
 
 AnyEncoder: TypeAlias = Encoder | PairScorer
 
-# By mean accuracy on six datasets, the best first; see docs/encoders.md.
-BEST = (
+# By mean accuracy on sixteen and more datasets, the best first; see docs/encoders.md.
+STRONGEST = (
     ("minilm", "bge-small", "use-multilingual"),
-    ("minilm", "bge-small"),
     ("minilm", "use-multilingual"),
-    ("bge-small",),
+    ("minilm", "bge-small"),
     ("static", "minilm"),
+    ("static", "bge-small"),
+    ("static", "use-multilingual"),
     ("static",),
 )
 
@@ -94,17 +95,21 @@ def _load_known(name: str) -> AnyEncoder:
     return encoder
 
 
-def _load_best() -> AnyEncoder:
+def _load_strongest() -> AnyEncoder:
     """The most accurate combination of encoders that are available."""
-    for names in BEST:
-        if all(ENCODERS[name].installed for name in names):
-            return load_encoder("+".join(names))
-    raise EncoderError("no encoder is available; see 'ulr encoders'.")
+    names = next(each for each in STRONGEST if all(ENCODERS[name].installed for name in each))
+    encoder = load_encoder("+".join(names))
+    if names == STRONGEST[-1]:
+        encoder.advice = (  # type: ignore[union-attr]
+            "Only the fast encoder 'static' is installed; a strong one is right more often: "
+            f"{install_command('strong')}."
+        )
+    return encoder
 
 
 ENCODERS: dict[str, EncoderKind] = {
     "static": EncoderKind(
-        "averaged token vectors, the default and the fastest; or a model2vec folder",
+        "averaged token vectors, the fastest; or a model2vec folder",
         load=static.StaticEncoder.embedded,
         load_from=lambda source, progress: static.StaticEncoder.from_folder(source),
         source="FOLDER_OR_NAME",
@@ -180,9 +185,9 @@ ENCODERS: dict[str, EncoderKind] = {
         load_from=lambda source, progress: CrossEncoder(source),
         source="FOLDER_OR_NAME",
     ),
-    "best": EncoderKind(
-        "the most accurate combination of what is available; see docs/encoders.md",
-        load=_load_best,
+    "auto": EncoderKind(
+        "the default: the most accurate combination of what is available; see docs/encoders.md",
+        load=_load_strongest,
     ),
 }
 
@@ -233,8 +238,8 @@ def _join(parts: list[str], spec: str, progress: Progress) -> JoinedEncoder:
     encoders, weights = [], []
     for part in parts:
         weight, _, name = part.rpartition("*") if part[:1].isdigit() else ("1", "", part)
-        if name == "best":
-            raise EncoderError(f"best is a combination itself and cannot be joined; got {spec!r}.")
+        if name == "auto":
+            raise EncoderError(f"auto is a combination itself and cannot be joined; got {spec!r}.")
         encoder = _load(name, progress)
         if not isinstance(encoder, Encoder):
             raise EncoderError(f"{name} scores pairs and has no vectors to join; got {spec!r}.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import Fitted, Predictions, Settings, fit, resolve
+from ulr.classifier import Fitted, Predictions, Settings, fit, resolve, share_to_read, teach
 from ulr.jobs.documents import Documents, Labelled, draw_sample, label_rows
 from ulr.jobs.output import Output, added_columns
 from ulr.jobs.result import Result, Tally
@@ -17,6 +18,8 @@ from ulr.jobs.support import NO_SUPPORT, Support
 from ulr.jobs.truth import TrueLabels
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.tables import Added, Batch
+
+_TAUGHT = 50_000  # documents that a student of a saved model is fitted on
 
 Collect = Callable[[list[str], Predictions, NDArray[np.intp] | None], None]
 
@@ -65,6 +68,7 @@ def classify(
         progress,
         y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
         extra_texts=support.extra_texts,
+        n_words=sample.n_words,
     )
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
     if truth is not None or collect is not None:
@@ -95,7 +99,13 @@ def predict(
     started, output = time.perf_counter(), output or Output()
     output.check(documents.table, refined=False)
     n_truncated = truncated_texts(fitted.settings.encoder)
-    sample = draw_sample(documents, 0, 0, progress)
+    # Texts are kept for a student, which labels most of many texts in place of a slow encoder.
+    most = _TAUGHT if fitted.settings.may_sample and fitted.student is None else 0
+    sample = draw_sample(documents, most, fitted.settings.random_state, progress)
+    if most:
+        fitted = teach(fitted, sample.texts, sample.n_words, progress)
+    share = share_to_read(fitted.settings, sample.n_words)
+    fitted, sample = replace(fitted, strong_share=share), replace(sample, texts=[], rows=None)
     tally = Tally(fitted, refined=False)
     rows = label_rows(documents, fitted, sample)
     write_rows(documents, rows, tally, fitted, output, progress, sample.n_rows)

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from ulr.classifier import Fitted, Predictions, empty_texts
+from ulr.classifier import Fitted, Predictions, empty_texts, words_to_read
 from ulr.encoders import batch_threads
 from ulr.errors import TableError
 from ulr.jobs.sample import HashSample, Sample
@@ -45,16 +45,17 @@ def draw_sample(
     A row that cannot be read raises here, before anything is written.
     """
     progress.stage("Reading", documents.table.estimated_rows())
-    sample, n_rows, n_empty = HashSample(most, random_state), 0, 0
+    sample, n_rows, n_empty, n_words = HashSample(most, random_state), 0, 0, 0
     for _, texts in documents:
         n_empty += int(empty_texts(texts).sum())
+        n_words += words_to_read(texts)
         if most != 0:
             sample.add(range(n_rows, n_rows + len(texts)), texts)
         n_rows += len(texts)
         progress.advance(len(texts))
     if n_rows == 0:
         raise TableError(f"{documents.table.name} has no rows.")
-    return sample.finish(n_rows, n_empty)
+    return sample.finish(n_rows, n_empty, n_words)
 
 
 def label_rows(documents: Documents, fitted: Fitted, sample: Sample) -> Iterator[Labelled]:
@@ -63,8 +64,12 @@ def label_rows(documents: Documents, fitted: Fitted, sample: Sample) -> Iterator
     Others are predicted by threads while batches are read and used. Each thread predicts a batch of
     its own where threads can share the encoder; otherwise there is one.
     """
-    n_threads = batch_threads(fitted.text_encoder, fitted.settings.n_jobs)
-    predict = partial(fitted.predict, n_threads=1) if n_threads > 1 else fitted.predict
+    n_threads = batch_threads(fitted.fast.text_encoder, fitted.settings.n_jobs)
+    predict = partial(
+        fitted.predict,
+        n_threads=1 if n_threads > 1 else None,
+        strong_share=fitted.strong_share,
+    )
     known = fitted.predictions if sample.texts else None
     rows = np.arange(len(sample.texts)) if sample.rows is None else sample.rows
 

@@ -70,6 +70,7 @@ class Result:
     empty_documents: int  # without words
     unknown_documents: int  # without a word that the encoder knows
     truncated_documents: int | None  # cut to the encoder's limit
+    student_documents: int  # that a student labelled, and the encoder did not read
     labels: tuple[LabelCounts, ...]
     without_label: int | None  # documents that got the none label
     moved: int | None  # documents whose label refinement changed
@@ -115,7 +116,7 @@ class Tally:
         self.refined = refined  # whether there are labels before refinement
         self._flows: Counter[tuple[int, int]] = Counter()
         self._histogram = np.zeros((_BINS, 2), dtype=np.intp)
-        self._unlabelled = 0
+        self._unlabelled = self._by_student = 0
         self._certain: list[ShownDocument] = []
         self._doubtful: list[ShownDocument] = []
         self._row = 0
@@ -125,6 +126,7 @@ class Tally:
         confidence, first_row = predictions.confidence, self._row
         self._row += len(texts)
         self._unlabelled += int(predictions.empty.sum())
+        self._by_student += int(predictions.by_student.sum())
         has = np.flatnonzero(~predictions.empty)
         after, before = predictions.labels[has], predictions.unrefined[has]
         n = len(self._names)
@@ -158,6 +160,7 @@ class Tally:
         return {
             "documents": self._row,
             "unlabelled": self._unlabelled,
+            "by_student": self._by_student,
             "flows": [[*pair, count] for pair, count in self._flows.items()],
             "histogram": self._histogram.tolist(),
             "shown": {
@@ -178,6 +181,7 @@ class Tally:
         self._flows.update({(before, after): count for before, after, count in counts["flows"]})
         self._histogram += np.array(counts["histogram"], dtype=np.intp)
         self._unlabelled += counts["unlabelled"]
+        self._by_student += counts["by_student"]
         self._row += counts["documents"]
 
     def result(self, n_empty: int, **about: Any) -> Result:
@@ -193,6 +197,7 @@ class Tally:
             documents=self._row,
             empty_documents=n_empty,
             unknown_documents=max(0, self._unlabelled - n_empty),
+            student_documents=self._by_student,
             labels=tuple(
                 LabelCounts(str(name), before[i] if self.refined else None, after[i])
                 for i, name in enumerate(self._names[:n_labels])

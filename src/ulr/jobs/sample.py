@@ -23,6 +23,7 @@ class Sample:
 
     n_rows: int  # documents in all
     n_empty: int  # documents without words
+    n_words: int  # of all documents, as far as an encoder reads them
     texts: list[str]  # all documents, or a sample of them in their order
     rows: NDArray[np.intp] | None  # (n_texts,) their positions; None for all documents
 
@@ -81,13 +82,13 @@ class HashSample:
         self._rows = [self._rows[i] for i in kept]
         self._hashes = [self._hashes[i] for i in kept]
 
-    def finish(self, n_rows: int, n_empty: int) -> Sample:
-        """The sample of so many documents, of which some are empty."""
+    def finish(self, n_rows: int, n_empty: int, n_words: int) -> Sample:
+        """The sample of so many documents, of which some are empty, and of their words."""
         if self._most is not None and n_rows > self._most:
             self._hash()
             self._prune()
         rows = None if len(self._rows) == n_rows else np.array(self._rows, dtype=np.intp)
-        return Sample(n_rows, n_empty, self._texts, rows)
+        return Sample(n_rows, n_empty, n_words, self._texts, rows)
 
 
 def text_hashes(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:

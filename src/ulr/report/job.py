@@ -69,7 +69,12 @@ def report_documents(
         collect=sampler.add,
     )
     name = Path(documents.table.name).name
-    report = _draw(fitted, sampler, result, title=name, source=name, progress=progress)
+    vectors = fitted.vectors
+    if vectors is not None and len(vectors) < result.documents:  # a sample was fitted on
+        vectors = None
+    report = _draw(
+        fitted, sampler, result, title=name, source=name, vectors=vectors, progress=progress
+    )
     return fitted, result, report
 
 
@@ -85,8 +90,8 @@ def report_texts(
     known = np.full(len(texts), -1, dtype=np.intp)
     if truth is not None:
         known = known_labels(truth, fitted.settings.label_set.names, len(texts))[0].astype(np.intp)
-    vectors = encode(texts, fitted.text_encoder, with_words=False).vectors
-    predictions = fitted.predict(texts, vectors)
+    vectors = encode(texts, fitted.fast.text_encoder, with_words=False).vectors
+    predictions = fitted.predict(texts, vectors if fitted.student is None else None)
     predicted = predictions.labels, predictions.unrefined, predictions.confidence
     return report_predictions(
         fitted,
@@ -153,7 +158,8 @@ def _draw(
         raise TextError("no document has a label, so there is nothing to report on.")
     progress.stage("Drawing", len(drawn.texts) if vectors is None else None)
     if vectors is None:
-        chosen = encode(drawn.texts, fitted.text_encoder, progress, with_words=False).vectors
+        encoder = fitted.fast.text_encoder
+        chosen = encode(drawn.texts, encoder, progress, with_words=False).vectors
     else:
         chosen = vectors[drawn.rows]
     layout = Layout(chosen, seed)
@@ -180,11 +186,12 @@ def label_entries(
 ) -> tuple[LabelEntry, ...]:
     """One entry per label, the none label included; `vectors` are those of the drawn documents."""
     described = describe(drawn.texts, drawn.predictions, fitted.names)
-    n_labels, centroids = fitted.n_labels, fitted.centroids
+    space = fitted.fast  # the map shows vectors by one encoder
+    n_labels, centroids = fitted.n_labels, space.centroids
     if centroids is None:  # of a saved classifier, the means of the documents stand in for them
         units, labels = unit_rows(vectors), drawn.predictions.labels
         centroids = np.stack([units[labels == i].sum(axis=0) for i in range(n_labels)])
-    anchors = layout.places(np.eye(n_labels) if fitted.anchors is None else fitted.anchors)
+    anchors = layout.places(np.eye(n_labels) if space.anchors is None else space.anchors)
     places = layout.places(centroids)
     phrases = [*(label.phrases for label in fitted.settings.label_set), ()]
     return tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ulr.classifier import Settings, empty_texts, encode, fit, resolve
+from ulr.classifier import Settings, empty_texts, encode_documents, fit, resolve
 from ulr.encoders import Encoder
 from ulr.jobs import Tally
 from ulr.report import Layout, Sampler
@@ -19,7 +19,7 @@ def classify(
 ) -> None:
     """Classify the documents of a session, and make the result its latest one."""
     started, before = time.perf_counter(), session.run
-    settings = resolve(Settings(choices.phrases(), encoder=encoder))
+    settings = resolve(Settings(choices.phrases(), encoder=encoder, strong_share="budget"))
     corpus = session.corpus
     if corpus is None or corpus.columns != columns:
         session.corpus = corpus = _read(session, columns, settings, job)
@@ -54,6 +54,4 @@ def _read(session: Session, columns: tuple[str, ...], settings: Settings, job: J
     for batch in session.table.batches():
         texts += batch.texts(columns)
         job.advance(len(batch))
-    job.stage("Encoding", len(texts))
-    assert isinstance(settings.encoder, Encoder)
-    return Corpus(columns, encode(texts, settings.encoder, job, with_words=settings.uses_words))
+    return Corpus(columns, encode_documents(texts, settings, job))

@@ -47,7 +47,7 @@ def _write_table(session: Session, run: Run, path: Path) -> None:
     documents, texts = Documents(session.table, run.corpus.columns), run.corpus.documents.texts
     fitted = replace(run.fitted, predictions=session.corrected(run))
     output = Output(str(path), prefix)
-    rows = label_rows(documents, fitted, Sample(len(texts), 0, texts, None))
+    rows = label_rows(documents, fitted, Sample(len(texts), 0, 0, texts, None))
     write_rows(documents, rows, Tally(fitted), fitted, output, NO_PROGRESS, len(texts))
 
 

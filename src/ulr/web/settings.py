@@ -16,7 +16,7 @@ MEGABYTE = 1 << 20
 class ServerSettings:
     """Settings and limits of a server."""
 
-    encoder: str | AnyEncoder = "static"  # of the page; it must encode texts
+    encoder: str | AnyEncoder = "auto"  # of the page; it must encode texts
     model: Fitted | None = None  # answers ``/api/predict``
     host: str = "127.0.0.1"  # another address than this computer's needs a token
     allowed_hosts: tuple[str, ...] = ()  # further names by which browsers may address the server
