@@ -67,7 +67,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python $(BUILT_FROM)
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[strong]'
 	@touch $@
 
 .venv/developing: .venv/bin/python $(BUILT_FROM)
@@ -80,5 +80,5 @@ clean:
 	@touch $@
 
 .venv/reproducing: .venv/bin/python $(BUILT_FROM)
-	$(INSTALL) --editable '.[glove,plots]'
+	$(INSTALL) --editable '.[strong,glove,plots]'
 	@touch $@ .venv/installed

@@ -11,7 +11,9 @@ def predictions(labels, n_labels, empty=None):
     labels = np.asarray(labels, dtype=np.intp)
     probabilities = np.full((len(labels), n_labels), 0.1)
     empty = np.zeros(len(labels), dtype=bool) if empty is None else empty
-    return Predictions(labels, probabilities.astype(np.float32), probabilities, labels, empty)
+    return Predictions(
+        labels, probabilities.astype(np.float32), probabilities, labels, empty, np.zeros_like(empty)
+    )
 
 
 def draw(labels, batch, size=100, seed=0, n_labels=5, empty=None):

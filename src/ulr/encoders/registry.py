@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ulr.encoders import static, universal, words
 from ulr.encoders.cross import CrossEncoder, PairScorer
 from ulr.encoders.joined import JoinedEncoder
-from ulr.encoders.known_models import KNOWN_MODELS, is_available, model_files
+from ulr.encoders.known_models import KNOWN_MODELS, KnownModel, is_available, model_files
 from ulr.encoders.onnx import OnnxEncoder
 from ulr.encoders.protocol import Encoder
 from ulr.encoders.torch import TransformerEncoder
@@ -24,6 +24,9 @@ AnyEncoder: TypeAlias = Encoder | PairScorer
 
 # By mean accuracy on sixteen and more datasets, the best first; see docs/encoders.md.
 STRONGEST = (
+    ("mpnet", "use-multilingual"),
+    ("mpnet", "minilm"),
+    ("mpnet",),
     ("minilm", "bge-small", "use-multilingual"),
     ("minilm", "use-multilingual"),
     ("minilm", "bge-small"),
@@ -86,9 +89,11 @@ def _load_known(name: str) -> AnyEncoder:
     if model.kind == "onnx":
         return OnnxEncoder.known(name)
     folder = model_files(name)["tokenizer.json"].parent
-    encoder: static.StaticEncoder | CrossEncoder
+    encoder: static.StaticEncoder | CrossEncoder | TransformerEncoder
     if model.kind == "model2vec":
         encoder = static.StaticEncoder.from_folder(str(folder), model.max_tokens)
+    elif model.kind == "torch":
+        encoder = TransformerEncoder(folder, max_tokens=model.max_tokens)
     else:
         encoder = CrossEncoder(folder, max_tokens=model.max_tokens)
     encoder.spec, encoder.languages = name, model.languages
@@ -105,6 +110,20 @@ def _load_strongest() -> AnyEncoder:
             f"{install_command('strong')}."
         )
     return encoder
+
+
+_MODULES: dict[str, tuple[str, ...]] = {
+    "onnx": ("onnxruntime",),
+    "cross": ("onnxruntime",),
+    "torch": ("torch", "sentence_transformers"),
+    "model2vec": (),
+}
+
+
+def _extra_of(model: KnownModel) -> str | None:
+    """The extra that installs the files of a known model."""
+    files = model.installed if model.archive is None else model.archive.parts
+    return files[0].extra if files else None
 
 
 ENCODERS: dict[str, EncoderKind] = {
@@ -127,8 +146,8 @@ ENCODERS: dict[str, EncoderKind] = {
             megabytes=model.installed_megabytes or model.megabytes,
             licence=model.licence,
             languages=model.languages,
-            modules=() if model.kind == "model2vec" else ("onnxruntime",),
-            extra=model.installed[0].extra if model.installed else None,
+            modules=_MODULES[model.kind],
+            extra=_extra_of(model),
             model=name,
         )
         for name, model in KNOWN_MODELS.items()

