@@ -53,6 +53,7 @@ def measure(
     distance: str,
     method: str = "auto",
     cache: str | None = None,
+    template: str | None = "auto",
 ) -> Result:
     """Classify one dataset and compare with its truth."""
     settings = Settings(
@@ -60,6 +61,7 @@ def measure(
         encoder=encoder,
         distance=distance,
         method=method,
+        template=template,
         cache=cache,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +107,8 @@ def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
             cells = []
             for documents in all_documents:
                 found = [
-                    figures_of(measure(documents, encoder, distance, m, cache)) for m in methods
+                    figures_of(measure(documents, encoder, distance, m, cache, None))
+                    for m in methods
                 ]
                 figures = [found[0][0], *(after for _, after in found)]
                 cells.append(" → ".join(f"{100 * each.accuracy:.1f}" for each in figures))

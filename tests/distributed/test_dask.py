@@ -80,9 +80,9 @@ def test_a_job_goes_on_when_all_workers_are_lost_and_new_ones_join(
     def lose_all():
         nannies.extend(cluster.workers.values())
         cluster.scale(0)
-        threading.Timer(0.5, cluster.scale, [2]).start()
         while cluster.scheduler.workers:
             time.sleep(0.01)
+        threading.Timer(0.5, cluster.scale, [2]).start()
 
     progress = OnStage("Labelling", lose_all)
     run_job(source, word_vectors, tmp_path / "out", workers, progress=progress)
