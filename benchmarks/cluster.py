@@ -150,7 +150,7 @@ class Figures:
 
 def new_settings(fit_sample: int = FIT_SAMPLE) -> Settings:
     """The settings of all runs."""
-    return Settings(LABELS, fit_sample=fit_sample)
+    return Settings(LABELS, encoder="static", fit_sample=fit_sample)
 
 
 def run_single(source: str, output: str, results: Any) -> None:
@@ -331,7 +331,7 @@ def sampling_loss(title: str, texts: list[str], truth: Any, labels: Any) -> str:
     encoded = encode(texts, load_encoder("static"))
 
     def accuracy(size: int | None, seed: int) -> float:
-        fitted = fit(encoded, Settings(labels, fit_sample=size, random_state=seed))
+        fitted = fit(encoded, Settings(labels, encoder="static", fit_sample=size, random_state=seed))
         assert fitted.predictions is not None
         return 100 * float((fitted.names[fitted.predictions.labels] == truth).mean())
 

@@ -80,7 +80,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Above 160,000 words, a slow encoder reads a sample of the texts, and teaches a student that
         labels the others (`ulr.classifier.student`). Share of the others that the encoder reads as
         well, those that the student is least sure of: a number from 0 to 1, where 1 reads all texts,
-        or ``budget`` for as many as take some ten seconds. ``auto`` is ``budget`` for the encoder
+        or ``budget`` for as many as 40,000 words allow. ``auto`` is ``budget`` for the encoder
         ``auto``, and 1 for an encoder that is chosen.
     random_state
         Seed of everything that is drawn.

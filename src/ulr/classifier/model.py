@@ -188,7 +188,7 @@ class Fitted:
             Number of threads; by default that of the settings, and every available core to encode.
         strong_share
             Share of the texts that the encoder reads, if there is a student; by default as many as
-            it can read in some 30 seconds.
+            it can read in about a minute.
         """
         if self.student is not None and vectors is None:
             if strong_share is None:

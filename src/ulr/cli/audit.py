@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ulr.audit import Audit, LabelFinding
 
-_MOST_DOCUMENTS = 20_000
+_MOST_DOCUMENTS, _MOST_BY_SLOW_ENCODER = 20_000, 4_000
 
 
 @option_groups
@@ -36,7 +36,8 @@ def audit(inputs: InputOptions, classifier: ClassifierOptions, json: Json = Fals
 
         with ProgressBar() as progress, inputs.open() as documents:
             settings = classifier.settings(progress)
-            sample = draw_sample(documents, _MOST_DOCUMENTS, settings.random_state, progress)
+            most = _MOST_BY_SLOW_ENCODER if settings.may_sample else _MOST_DOCUMENTS
+            sample = draw_sample(documents, most, settings.random_state, progress)
             found = audit_texts(sample.texts, settings, progress)
         rows = range(sample.n_rows) if sample.rows is None else sample.rows.tolist()
         unstable = [
@@ -46,17 +47,17 @@ def audit(inputs: InputOptions, classifier: ClassifierOptions, json: Json = Fals
         if json:
             print_json(asdict(found) | {"unstable": unstable, "rows": sample.n_rows})
         else:
-            _print_audit(found, sample.n_rows, unstable)
+            _print_audit(found, None if sample.rows is None else sample.n_rows, unstable)
 
 
-def _print_audit(found: Audit, n_rows: int, unstable: list[dict[str, Any]]) -> None:
+def _print_audit(found: Audit, n_rows: int | None, unstable: list[dict[str, Any]]) -> None:
     """What the combinations tell, the most telling first."""
     console = new_console()
     sets = f"{found.sets:,} combinations of phrases"
     if found.possible_sets != found.sets:
         sets += f", drawn from {found.possible_sets:,}"
     documents = f"{found.documents:,} documents"
-    if n_rows > _MOST_DOCUMENTS:
+    if n_rows is not None:
         documents += f", a sample of {n_rows:,}"
     console.print(f"{documents}; {sets}.", end="\n\n")
     console.print(

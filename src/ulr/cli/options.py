@@ -140,7 +140,7 @@ class ClassifierOptions:
             REFINEMENT,
             help="Above 160,000 words, a slow encoder reads a sample, and a student labels the "
             "others. Share of these, from 0 to 1, that the encoder reads as well, where the student "
-            "is least sure; 'budget' for as many as take some ten seconds. 'auto' is 'budget' for "
+            "is least sure; 'budget' for as many as 40,000 words allow. 'auto' is 'budget' for "
             "--encoder auto, and 1 otherwise.",
         ),
     ] = str(Settings.strong_share)
