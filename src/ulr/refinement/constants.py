@@ -127,8 +127,8 @@ LEAST_FIT = 0.7  # of the labels to their names, relative to the nearest names
 LEAST_RELIABILITY = 0.1  # the nearest labels hardly agree more often than by chance
 LEAST_KEPT, SIZE_FACTOR = 0.5, 3.0  # of the documents of a label that was not overturned
 LEAST_OVERTURNED = 0.05  # share of the documents; with less, the whole is still trusted
-# Accuracy. Of 81 fits on 30 datasets that were no more than half right, all 29 are flagged, and 20 of the
-# 52 others; with 0.55 they were 25 and 12.
+# Accuracy. Of 81 fits on 30 datasets, all 29 that were no more than half right are flagged, and 20 of
+# the 52 others; with 0.55 they were 25 and 12.
 LEAST_EXPECTED = 0.65
 FEWEST_DOCUMENTS_PER_LABEL, FEWEST_FITTED = 10, 20  # before labels are called small or rare
 FEWEST_COMPARED = 20  # documents; the reliability of fewer is chance

@@ -90,9 +90,10 @@ class Diagnosis:
     def problems(self) -> dict[str, str]:
         """A sentence for each kind of problem that was found.
 
-        Kinds are ``unreliable`` names, documents ``regrouped`` along other lines, ``overturned`` labels and
-        a low ``expected_accuracy``; and, which is no reason to distrust the result, ``few_overturned``
-        documents, ``collapsed`` clusters, ``few_documents`` and labels that are ``rare`` in the fit.
+        Kinds are ``unreliable`` names, documents ``regrouped`` along other lines, ``overturned``
+        labels and a low ``expected_accuracy``; and, which is no reason to distrust the result,
+        ``few_overturned`` documents, ``collapsed`` clusters, ``few_documents`` and labels that are
+        ``rare`` in the fit.
         """
         found = {}
         if self.reliability is not None and self.reliability < constants.LEAST_RELIABILITY:
