@@ -331,7 +331,9 @@ def sampling_loss(title: str, texts: list[str], truth: Any, labels: Any) -> str:
     encoded = encode(texts, load_encoder("static"))
 
     def accuracy(size: int | None, seed: int) -> float:
-        fitted = fit(encoded, Settings(labels, encoder="static", fit_sample=size, random_state=seed))
+        fitted = fit(
+            encoded, Settings(labels, encoder="static", fit_sample=size, random_state=seed)
+        )
         assert fitted.predictions is not None
         return 100 * float((fitted.names[fitted.predictions.labels] == truth).mean())
 
