@@ -27,6 +27,6 @@ def test_generated_cases_depend_on_their_seed_only(tmp_path):
 
 
 def test_killed_jobs_leave_nothing_and_complete_afterwards():
-    found = list(chaos.run_kills(2, n_documents=1500))
+    found = list(chaos.run_kills(2, n_documents=600))
     assert [(name, problem) for name, _, problem in found if problem] == []
     assert {name for name, *_ in found} == {"classify", "predict"}
