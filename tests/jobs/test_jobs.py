@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from running import DOCUMENTS, LABELS, read_rows, run_classify, run_predict, write_rows
-from tiny_task import Recorder
+from tiny_task import Recorder, StaticVectors, generated_texts
 from ulr import DatalessClassifier, load_encoder
 from ulr.encoders import StaticEncoder
 from ulr.errors import LabelError, TableError
@@ -374,3 +374,18 @@ def test_folder_without_permission_is_refused_before_anything_is_read(tmp_path, 
     with pytest.raises(TableError, match="cannot be written to"):
         classify(source, tmp_path / "locked" / "out.csv", progress)
     assert progress.stages == []
+
+
+# A student
+
+
+def test_a_model_of_few_texts_labels_many_within_the_budget_of_its_encoder(tmp_path):
+    texts, _ = generated_texts(22_000)
+    numbered = [(i, f"{text} {i}", "") for i, text in enumerate(texts)]
+    few = write_rows(tmp_path / "few.csv", numbered[:200])
+    many = write_rows(tmp_path / "many.csv", numbered)
+    fitted, _ = run_classify(few, LABELS, encoder=StaticVectors(), strong_share="budget")
+    result = run_predict(many, fitted, tmp_path / "out.csv")
+    assert len(read_rows(tmp_path / "out.csv")) == 22_000
+    n_read = 22_000 - result.student_documents
+    assert 0 < 9 * n_read < 1.2 * 160_000

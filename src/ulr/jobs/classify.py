@@ -104,8 +104,9 @@ def predict(
     sample = draw_sample(documents, most, fitted.settings.random_state, progress)
     if most:
         fitted = teach(fitted, sample.texts, sample.n_words, progress)
-    share = share_to_read(fitted.settings, sample.n_words)
-    fitted, sample = replace(fitted, strong_share=share), replace(sample, texts=[], rows=None)
+    else:
+        fitted = replace(fitted, strong_share=share_to_read(fitted.settings, sample.n_words))
+    sample = replace(sample, texts=[], rows=None)
     tally = Tally(fitted, refined=False)
     rows = label_rows(documents, fitted, sample)
     write_rows(documents, rows, tally, fitted, output, progress, sample.n_rows)
