@@ -80,8 +80,8 @@ def test_a_job_goes_on_when_all_workers_are_lost_and_new_ones_join(
     def lose_all():
         nannies.extend(cluster.workers.values())
         cluster.scale(0)
-        while cluster.scheduler.workers:
-            time.sleep(0.01)
+        # Nannies that are not closed yet would be kept when the cluster grows again.
+        wait_until(lambda: not cluster.scheduler.workers and not cluster.workers)
         threading.Timer(0.5, cluster.scale, [2]).start()
 
     progress = OnStage("Labelling", lose_all)

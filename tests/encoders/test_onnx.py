@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from python_process import run_python
 from tokenizers import Tokenizer
 
 from ulr.encoders import OnnxEncoder, load_encoder
@@ -65,3 +66,10 @@ def test_in_eight_bits_vectors_are_nearly_the_same(encoder, tmp_path, monkeypatc
     assert made.stat().st_mtime_ns == before
     made.write_bytes(made.read_bytes()[:-100])
     np.testing.assert_array_equal(load_encoder("minilm-int8").encode(["a"]), eight.encode(["a"]))
+
+
+def test_the_runtime_writes_nothing_about_its_use(encoder, tmp_path):
+    code = "from ulr import load_encoder; load_encoder('minilm').encode(['a text'])"
+    environment = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
+    assert run_python("-c", code, **environment).returncode == 0
+    assert list(tmp_path.iterdir()) == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,18 @@ _BATCH_TOKENS = 512  # of a batch, padding included, unless it is a single text
 _UNLIMITED = 1_000_000  # tokenizers state a huge number if they have no limit
 
 
+def load_runtime() -> Any:
+    """The package onnxruntime, without its telemetry: from version 1.29 on it is on by default.
+
+    It writes an identifier of the device when it is imported, unless this variable is set, and
+    reports every model that is loaded.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    onnxruntime = require("onnxruntime", "onnx", EncoderError)
+    onnxruntime.disable_telemetry_events()  # it may have been imported before
+    return onnxruntime
+
+
 class OnnxModel:
     """A model on onnxruntime, and its tokenizer, which neither pads nor truncates.
 
@@ -35,7 +49,7 @@ class OnnxModel:
     """
 
     def __init__(self, model: Path, tokenizer: Path) -> None:
-        onnxruntime = require("onnxruntime", "onnx", EncoderError)
+        onnxruntime = load_runtime()
         options = onnxruntime.SessionOptions()
         # One thread per batch is faster than batches that are split among threads.
         options.intra_op_num_threads = 1
@@ -147,7 +161,7 @@ def quantised(model: Path, name: str) -> Path:
 
     Its weights are float32 or only stored in 8 bits; `name` begins the name of the folder.
     """
-    onnxruntime = require("onnxruntime", "onnx", EncoderError)
+    onnxruntime = load_runtime()
     require("onnx", "minilm-int8", EncoderError)
     cache = user_cache("onnx")
     folder = cache / f"{name}-{sha256(model)[:16]}-onnxruntime-{onnxruntime.__version__}"
