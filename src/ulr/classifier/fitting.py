@@ -81,8 +81,6 @@ def fit(
     known, integers = _known(documents.texts, y, settings)
     if documents.strong is None:
         fitted = _fit(documents, known, settings, anchors, progress, extra_texts)
-        if settings.may_sample:
-            fitted = replace(fitted, vectors=documents.vectors)
     else:
         rows = sample_rows(documents, known, settings)
         progress.stage("Encoding a sample", len(rows))
@@ -90,7 +88,7 @@ def fit(
         sample = documents.rows(rows)
         teacher = _fit(sample, known[rows], settings, anchors, progress, extra_texts)
         fitted = _teach(teacher, documents, rows, known, n_words, progress)
-    fitted = replace(fitted, integer_classes=integers)
+    fitted = replace(fitted, integer_classes=integers, documents=documents, known=known)
     return replace(fitted, diagnosis=_diagnose(fitted, documents.texts))
 
 

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier.encoding import Vectors, share_to_read, text_encoder, words_to_read
+from ulr.classifier.encoding import (
+    EncodedTexts,
+    Vectors,
+    share_to_read,
+    text_encoder,
+    words_to_read,
+)
 from ulr.classifier.settings import Settings
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import WordCounter
@@ -112,8 +118,9 @@ class Fitted:
     refinement, predictions, diagnosis
         Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
         encoder that scores pairs as probabilities.
-    vectors
-        (n_texts, n_dims) of the fitted texts, if a slow encoder read all of them.
+    documents, known
+        The fitted texts with their vectors, and their known labels: (n_texts,) codes of
+        `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
     """
 
     settings: Settings = field(repr=False)
@@ -131,7 +138,8 @@ class Fitted:
     refinement: Refinement | None = field(default=None, repr=False)
     predictions: Predictions | None = field(default=None, repr=False)
     diagnosis: Diagnosis | None = field(default=None, repr=False)
-    vectors: Vectors | None = field(default=None, repr=False)
+    documents: EncodedTexts | None = field(default=None, repr=False)
+    known: NDArray[np.int32] | None = field(default=None, repr=False)
 
     @property
     def n_labels(self) -> int:

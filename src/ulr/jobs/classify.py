@@ -70,6 +70,8 @@ def classify(
         extra_texts=support.extra_texts,
         n_words=sample.n_words,
     )
+    if collect is None:  # their memory is free while the rows are labelled
+        fitted = replace(fitted, documents=None)
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
     if truth is not None or collect is not None:
         rows = _observed(rows, truth, collect)

@@ -69,9 +69,9 @@ def report_documents(
         collect=sampler.add,
     )
     name = Path(documents.table.name).name
-    vectors = fitted.vectors
-    if vectors is not None and len(vectors) < result.documents:  # a sample was fitted on
-        vectors = None
+    fitted_on, vectors = fitted.documents, None
+    if fitted_on is not None and len(fitted_on.texts) >= result.documents:  # not on a sample
+        vectors = fitted_on.vectors
     report = _draw(
         fitted, sampler, result, title=name, source=name, vectors=vectors, progress=progress
     )
