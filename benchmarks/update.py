@@ -53,7 +53,7 @@ def read_months(name: str, data: Path, encoder: str, cache: str | None) -> Month
     documents = read_documents(name, data)
     draw = np.random.default_rng(5).permutation(len(documents.texts))
     texts, truth = documents.texts, documents.truth
-    if name == "yahoo":  # there is no other set of whole questions
+    if name in ("dbpedia14", "yahoo"):  # their other sets are of another form
         old, new = draw[: len(draw) // 2], draw[len(draw) // 2 :]
         earlier, earlier_truth = [texts[i] for i in old], truth[old]
         texts, truth = [texts[i] for i in new], truth[new]

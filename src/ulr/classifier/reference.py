@@ -75,8 +75,8 @@ def describe_documents(
     labelled = np.flatnonzero((labels >= 0) & (labels < n_labels))
     some = np.sort(np.random.default_rng(random_state).permutation(labelled)[:most])
     own, units = labels[some], unit_rows(np.asarray(vectors[some], dtype=np.float32))
-    sums = np.zeros((n_labels, units.shape[1]))
-    np.add.at(sums, own, units)
+    members = csr_matrix((np.ones(len(own)), (own, np.arange(len(own)))), (n_labels, len(own)))
+    sums = members @ units
     sizes = np.bincount(own, minlength=n_labels)
     # Without the document itself: otherwise fitted documents are more similar than later ones.
     others = sums[own] - units

@@ -156,7 +156,7 @@ def update(
     if reference is None:
         raise ModelError("the model has no statistics to compare with; fit and save it again.")
     given = texts if isinstance(texts, EncodedTexts) else None
-    texts = list(texts) if given is None else given.texts
+    texts = texts.texts if isinstance(texts, EncodedTexts) else list(texts)
     if empty_texts(texts).all():
         raise TextError("all texts are empty; at least one with words is needed.")
     if given is None:
