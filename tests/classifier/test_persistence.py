@@ -340,3 +340,14 @@ def test_an_encoder_object_must_be_given_again(saved):
         DatalessClassifier.load(saved, encoder=static())
     with pytest.raises(ArrayError, match="n_dims=8"):
         DatalessClassifier.load(saved, encoder=HashingEncoder(9)).predict(NEW)
+
+
+def test_a_reference_that_does_not_fit_is_refused(saved):
+    reference = read_settings(saved)["reference"]
+    for changed in (reference | {"confidence": "high"}, {"n_compared": 3}, [1]):
+        tamper(saved, reference=changed)
+        assert_refused(saved, match="not a complete saved model")
+    tamper(saved, reference=reference)
+    assert load(saved).fitted_.reference.known_words == reference["known_words"]
+    tamper_arrays(saved, **{"reference.levels": np.zeros(3)})
+    assert_refused(saved, match="its reference does not fit")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEVELS = 101  # quantiles of the similarity
 # Documents of the reference, or so many per label: the sums of more change no quantile noticeably.
-_SAMPLE, _SAMPLE_PER_LABEL = 4_096, 32
+_SAMPLE, _SAMPLE_PER_LABEL = 2_048, 32
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -116,7 +116,9 @@ def share_of_known_words(counts: csr_matrix | None, rule: Rule) -> float | None:
     words = getattr(rule, "words", None)
     if counts is None or words is None or not counts.nnz:
         return None
-    known = np.isin(counts.indices, words.columns)
+    has_weight = np.zeros(counts.shape[1], dtype=bool)
+    has_weight[words.columns] = True
+    known = has_weight[counts.indices]
     found = np.add.reduceat(np.append(known, False), counts.indptr[:-1].clip(max=counts.nnz))
     lengths = np.diff(counts.indptr)
     return float((found[lengths > 0] / lengths[lengths > 0]).mean())
