@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ulr.cli.console import ProgressBar, plain_errors, print_json
-from ulr.cli.groups import ADVANCED, OUTPUT, option, option_groups
-from ulr.cli.options import InputOptions, Json, OutputOptions
+from ulr.cli.groups import OUTPUT, option, option_groups
+from ulr.cli.options import InputOptions, Json, ModelOptions, OutputOptions
 from ulr.cli.summaries import print_drift, print_summary
 from ulr.errors import InputError
 
 
 @option_groups
 def update(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
-    ],
+    model: ModelOptions,
     inputs: InputOptions,
     output: OutputOptions,
     save_model: Annotated[
@@ -26,20 +22,6 @@ def update(
     in_place: Annotated[
         bool, option(OUTPUT, "--in-place", help="Replace MODEL by the updated model.")
     ] = False,
-    encoder: Annotated[
-        str | None,
-        option(
-            ADVANCED,
-            "--encoder",
-            help="The encoder of the model, if it reads files outside installed packages.",
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
-    ] = None,
-    cache: Annotated[
-        str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Compare new documents with those a saved model was fitted on, and adapt the model to them.
@@ -57,14 +39,14 @@ def update(
     ulr update news-model march.csv --json
     """
     with plain_errors():
-        from ulr.classifier import check_model_folder, load, save
+        from ulr.classifier import check_model_folder, save
         from ulr.jobs import update as update_documents
 
         if in_place and save_model is not None:
             raise InputError("--in-place and --save-model both name the updated model; choose one.")
         target = output.checked(json, save_model)
-        folder = model if in_place else save_model
-        fitted = load(model, encoder=encoder, cache=cache).with_settings(n_jobs=n_jobs)
+        folder = model.model if in_place else save_model
+        fitted = model.load()
         if folder is not None:
             check_model_folder(folder, output.force or in_place)
         with ProgressBar() as progress, inputs.open() as documents:
