@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from ulr.classifier.persistence import check_model_folder, load, save
     from ulr.classifier.settings import Settings, resolve
     from ulr.classifier.texts import as_texts, empty_texts, is_missing
+    from ulr.classifier.updating import Drift, LabelShare, update
     from ulr.classifier.word_counts import count_words
 
 __all__ = [
     "DatalessClassifier",
+    "Drift",
     "EncodedTexts",
     "Fitted",
     "LabelDescription",
+    "LabelShare",
     "Predictions",
     "Settings",
     "as_texts",
@@ -55,6 +58,7 @@ __all__ = [
     "share_to_read",
     "teach",
     "text_encoder",
+    "update",
     "words_to_read",
 ]
 
@@ -71,5 +75,6 @@ __getattr__ = lazy_names(
     persistence="check_model_folder load save",
     settings="Settings resolve",
     texts="as_texts empty_texts is_missing",
+    updating="Drift LabelShare update",
     word_counts="count_words",
 )

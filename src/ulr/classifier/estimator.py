@@ -21,6 +21,7 @@ from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.persistence import load, save
 from ulr.classifier.settings import Settings
 from ulr.classifier.texts import as_texts
+from ulr.classifier.updating import Drift, update
 from ulr.encoders import AnyEncoder
 from ulr.errors import UlrWarning
 
@@ -250,6 +251,30 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         predictions, names = self.fitted_.predict(documents), self.fitted_.names
         return describe(documents, predictions, names, n_documents, n_words)
+
+    def update(self, texts: Iterable[str]) -> Drift:
+        """Adapt to later texts, and say how they differ from the fitted ones.
+
+        Labels keep their meaning: the rule stays as it is, but for the sizes of the labels, which
+        are estimated again where they have changed by more than chance. See docs/update.md.
+
+        Parameters
+        ----------
+        texts
+            The new documents.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf.update(["The coach praised the goalkeeper", "The bank raised its rates"]).changed
+        False
+        """
+        check_is_fitted(self)
+        fitted, drift = update(self.fitted_, as_texts(texts))
+        self._hold(fitted)
+        return drift
 
     def report(
         self,

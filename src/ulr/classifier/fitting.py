@@ -20,6 +20,7 @@ from ulr.classifier.encoding import (
     words_to_read,
 )
 from ulr.classifier.model import Fitted, NoneLabel
+from ulr.classifier.reference import Reference, describe_documents
 from ulr.classifier.settings import Settings, resolve
 from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
 from ulr.classifier.texts import (
@@ -86,7 +87,8 @@ def fit(
     documents = _documents(texts, settings, progress, embeddings, len(extra_texts))
     known, integers = _known(documents.texts, y, settings)
     if documents.strong is None:
-        fitted = _fit(documents, known, settings, anchors, progress, extra_texts)
+        sample = documents
+        teacher = fitted = _fit(documents, known, settings, anchors, progress, extra_texts)
     else:
         rows = sample_rows(documents, known, settings)
         progress.stage("Encoding a sample", len(rows))
@@ -95,6 +97,7 @@ def fit(
         teacher = _fit(sample, known[rows], settings, anchors, progress, extra_texts)
         fitted = _teach(teacher, documents, rows, known, n_words, progress)
     fitted = replace(fitted, integer_classes=integers, documents=documents, known=known)
+    fitted = replace(fitted, reference=_reference(fitted, teacher, sample))
     return replace(fitted, diagnosis=_diagnose(fitted, documents.texts))
 
 
@@ -187,6 +190,20 @@ def _fit(
         predicted, refinement.scores, refinement.unrefined, documents.vectors, known >= 0
     )
     return replace(fitted, predictions=predictions)
+
+
+def _reference(fitted: Fitted, teacher: Fitted, sample: EncodedTexts) -> Reference:
+    """Statistics of all documents, and of those that the encoder read."""
+    assert fitted.predictions is not None
+    assert teacher.predictions is not None
+    return describe_documents(
+        fitted.predictions,
+        teacher.predictions.labels,
+        sample.vectors,
+        sample.word_counts,
+        fitted.rule,
+        fitted.settings.random_state,
+    )
 
 
 def _language_note(texts: Sequence[str], settings: Settings) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from ulr.classifier.word_counts import WordCounter
 from ulr.encoders import Encoder, SplitTexts, encode_texts
 from ulr.refinement import Diagnosis, Refinement, Rule, score_all
 from ulr.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from ulr.classifier.reference import Reference
 
 _CHUNK_ROWS = 4096
 _CERTAIN = 50.0  # log odds
@@ -115,6 +118,8 @@ class Fitted:
         confidence, below which the encoder reads a text; see `ulr.classifier.student`.
     strong_share
         Share of the texts of the job that the encoder reads, beside the fitted sample.
+    reference
+        Statistics of the fitted texts, which `ulr.classifier.update` compares later ones with.
     refinement, predictions, diagnosis
         Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
         encoder that scores pairs as probabilities.
@@ -134,6 +139,7 @@ class Fitted:
     student: Fitted | None = field(default=None, repr=False)
     levels: tuple[float, ...] = field(default=(), repr=False)
     strong_share: float = 1.0
+    reference: Reference | None = field(default=None, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
     predictions: Predictions | None = field(default=None, repr=False)
     diagnosis: Diagnosis | None = field(default=None, repr=False)

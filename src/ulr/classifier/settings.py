@@ -122,6 +122,11 @@ class Settings:
         )
 
     @property
+    def prior_is_estimated(self) -> bool:
+        """Whether the sizes of the labels are found on the texts, not given."""
+        return isinstance(self.prior, str) and self.prior == "estimate"
+
+    @property
     def uses_words(self) -> bool:
         """Whether the words of the texts take part in the refinement."""
         return refinement.METHODS[self.method].uses_words
@@ -137,7 +142,7 @@ class Settings:
     def refine_options(self) -> dict[str, Any]:
         """Arguments of `ulr.refine` next to the inputs; options only where they were given."""
         options: dict[str, Any] = {}
-        if not isinstance(self.prior, str) or self.prior != "estimate":
+        if not self.prior_is_estimated:
             options["prior"] = self.prior
         if self.fit_sample != "auto":
             options["fit_sample"] = self.fit_sample

@@ -19,6 +19,7 @@ from ulr.cli.groups import ADVANCED, INPUT, LABELS, OUTPUT, REFINEMENT, option
 from ulr.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
+    from ulr.classifier import Fitted
     from ulr.jobs import Documents, Output, Support
     from ulr.progress import Progress
     from ulr.tables import Table, TableFormat
@@ -257,6 +258,36 @@ class ClassifierOptions:
                 for name in (self.examples, self.extra_texts)
             ]
             return read_support(settings.label_set.names, documents.columns, *tables)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """A saved model, and how it runs."""
+
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
+    ]
+    encoder: Annotated[
+        str | None,
+        option(
+            ADVANCED,
+            "--encoder",
+            help="The encoder of the model, if it reads files outside installed packages.",
+        ),
+    ] = None
+    n_jobs: Annotated[
+        int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
+    ] = None
+    cache: Annotated[
+        str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
+    ] = None
+
+    def load(self) -> Fitted:
+        """The model."""
+        from ulr.classifier import load
+
+        fitted = load(self.model, encoder=self.encoder, cache=self.cache)
+        return fitted.with_settings(n_jobs=self.n_jobs)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
-from ulr.cli.groups import ADVANCED, option, option_groups
-from ulr.cli.options import InputOptions, Json, OutputOptions, note_no_effect
+from ulr.cli.groups import option_groups
+from ulr.cli.options import InputOptions, Json, ModelOptions, OutputOptions, note_no_effect
 from ulr.cli.summaries import print_predictions, print_summary
 
 _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
@@ -18,25 +15,9 @@ _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
 
 @option_groups
 def predict(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
-    ],
+    model: ModelOptions,
     inputs: InputOptions,
     output: OutputOptions,
-    encoder: Annotated[
-        str | None,
-        option(
-            ADVANCED,
-            "--encoder",
-            help="The encoder of the model, if it reads files outside installed packages.",
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
-    ] = None,
-    cache: Annotated[
-        str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Give new documents a label with a model that 'ulr classify --save-model' saved.
@@ -52,9 +33,7 @@ def predict(
     ulr predict news-model "The striker scored twice"
     """
     with plain_errors():
-        from ulr.classifier import load
-
-        fitted = load(model, encoder=encoder, cache=cache).with_settings(n_jobs=n_jobs)
+        fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")

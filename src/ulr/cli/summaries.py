@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from ulr.classifier import Predictions
+    from ulr.classifier import Drift, Predictions
     from ulr.encoders import CacheEntry, EncoderKind
     from ulr.jobs import Comparison, Result
     from ulr.metrics import Evaluation
@@ -41,6 +41,32 @@ def print_summary(result: Result) -> None:
         console.print("Nothing was written; add -o OUT.csv to keep the labels.")
     elif result.output != "-":
         console.print(f"Written: {result.output}")
+
+
+def print_drift(drift: Drift, model: str | None) -> None:
+    """Print how new documents differ from those of a model, and where the updated one is."""
+    console, table = new_console(), plain_table("label", ">then", ">now", "")
+    for each in drift.labels:
+        note = "changed" if each.changed else ""
+        table.add_row(each.label, f"{each.before:.1%}", f"{each.after:.1%}", note)
+    console.print(table)
+    console.print()
+    lines = [f"Unlike the documents of their label: {drift.unlike:.1%} (5.0% are usual)."]
+    before, now = drift.confidence_before, drift.confidence
+    lines.append(f"Mean confidence: {before:.2f} then, {now:.2f} now.")
+    if drift.unknown_words is not None and drift.unknown_words_before is not None:
+        lines.append(
+            f"Words without weight: {drift.unknown_words_before:.1%} then, "
+            f"{drift.unknown_words:.1%} now."
+        )
+    for line in lines:
+        console.print(line)
+    for warning in drift.warnings:
+        console.print(f"Warning: {warning}", style="yellow")
+    if not drift.changed:
+        console.print("Nothing has changed by more than chance.")
+    console.print("The model was not written." if model is None else f"Updated model: {model}")
+    console.print()
 
 
 def print_evaluation(result: Result) -> None:

@@ -19,6 +19,7 @@ from ulr.jobs.result import (
 )
 from ulr.jobs.sample import LARGEST_HASH, HashSample, Sample
 from ulr.jobs.support import NO_SUPPORT, Support, read_support, text_columns
+from ulr.jobs.update import update
 
 __all__ = [
     "LARGEST_HASH",
@@ -46,5 +47,6 @@ __all__ = [
     "read_support",
     "sorted_pairs",
     "text_columns",
+    "update",
     "write_rows",
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ulr.refinement.calibration import calibrate
     from ulr.refinement.diagnosis import Diagnosis, LabelDiagnosis
     from ulr.refinement.distances import DISTANCES, mean_lead
-    from ulr.refinement.result import Refinement, Rule, rule_from_arrays
+    from ulr.refinement.result import LinearRule, Refinement, Rule, rule_from_arrays
 
 __all__ = [
     "DISTANCES",
@@ -24,6 +24,7 @@ __all__ = [
     "UNKNOWN",
     "Diagnosis",
     "LabelDiagnosis",
+    "LinearRule",
     "Refinement",
     "Rule",
     "calibrate",
@@ -42,5 +43,5 @@ __getattr__ = lazy_names(
     calibration="calibrate",
     diagnosis="Diagnosis LabelDiagnosis",
     distances="DISTANCES mean_lead",
-    result="Refinement Rule rule_from_arrays",
+    result="LinearRule Refinement Rule rule_from_arrays",
 )
