@@ -71,7 +71,7 @@ def classify(
         n_words=sample.n_words,
     )
     if collect is None:  # their memory is free while the rows are labelled
-        fitted = replace(fitted, documents=None)
+        fitted = replace(fitted, documents=None, inputs=None)
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
     if truth is not None or collect is not None:
         rows = _observed(rows, truth, collect)
