@@ -1,4 +1,4 @@
-"""Every code block of the README runs; Python blocks give the output that they show."""
+"""Every code block of the README runs, and of some pages; Python blocks give the output they show."""
 
 import csv
 import doctest
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-PAGES = ["README.md", "docs/update.md"]
+PAGES = ["README.md", "docs/ask.md", "docs/explain.md", "docs/update.md"]  # code blocks of Python
 
 
 def blocks_of(page):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ulr.refinement.api import METHODS, choose_method, refine, refine_many, score_all
     from ulr.refinement.blocks import EXCLUDED, UNKNOWN
     from ulr.refinement.calibration import calibrate
+    from ulr.refinement.contributions import vector_contributions, word_contributions
     from ulr.refinement.diagnosis import Diagnosis, LabelDiagnosis
     from ulr.refinement.distances import DISTANCES, mean_lead
     from ulr.refinement.result import LinearRule, Refinement, Rule, rule_from_arrays
@@ -34,6 +35,8 @@ __all__ = [
     "refine_many",
     "rule_from_arrays",
     "score_all",
+    "vector_contributions",
+    "word_contributions",
 ]
 
 __getattr__ = lazy_names(
@@ -41,6 +44,7 @@ __getattr__ = lazy_names(
     api="METHODS choose_method refine refine_many score_all",
     blocks="EXCLUDED UNKNOWN",
     calibration="calibrate",
+    contributions="vector_contributions word_contributions",
     diagnosis="Diagnosis LabelDiagnosis",
     distances="DISTANCES mean_lead",
     result="LinearRule Refinement Rule rule_from_arrays",
