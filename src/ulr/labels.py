@@ -10,8 +10,9 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,13 @@ from ulr.errors import LabelError
 _VALUE_ENDINGS = (".json", ".yaml", ".yml")
 _FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
 _SHOWN = 80
+_NAME_COLUMNS = ("label", "name")
+# Columns of a label file whose cells describe a label in place of its name. In the second group, a
+# cell without ";" may separate its words by commas.
+_TEXT_COLUMNS = ("phrases", "phrase", "description", "definition")
+_LIST_COLUMNS = ("keywords", "synonyms", "examples")
+# A paragraph has fewer. Memory grows with the square of a word's length: 40,000 letters took 14 GB.
+_MOST_LETTERS = 2_000
 
 # Lists of names that can be given as extra labels.
 NAMED_LISTS: dict[str, tuple[str, ...]] = {
@@ -50,6 +58,7 @@ class LabelSet:
     """The categories of one task, in the order given."""
 
     labels: tuple[Label, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what a file has that is not used
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -72,7 +81,11 @@ def in_template(phrase: str, template: str | None) -> str:
     if template is None:
         return phrase
     if "{}" not in template:
-        raise LabelError(f"a template must contain {{}} where the phrase goes; got {template!r}.")
+        raise LabelError(
+            f"a template must contain {{}} where the phrase goes; got {shown(template)}."
+        )
+    if len(template) > _MOST_LETTERS:
+        raise LabelError(f"a template can have at most {_MOST_LETTERS:,} letters.")
     return template.replace("{}", phrase)
 
 
@@ -113,21 +126,48 @@ def as_label_set(given: Any) -> LabelSet:
 def labels_from_arguments(values: Iterable[str]) -> LabelSet:
     """Labels from command-line arguments, which add up.
 
-    Each is the name of a file, or a line ``world, sports, technology: science; computers``.
+    Each is the name of a file, or a line ``world, sports, technology: science; computers``, see
+    `split_labels`.
     """
     entries: list[_Entry] = []
+    notes: list[str] = []
     for value in values:
         if is_label_file(value):
-            entries += _file_entries(Path(value))
+            entries += _file_entries(Path(value), notes)
         else:
-            for item in value.rstrip().rstrip(",").split(","):
+            for item in split_labels(value):
                 entries.append(_line_entry(f"label {len(entries) + 1}", item))
-    return _validated(entries)
+    return _validated(entries, notes=notes)
+
+
+def split_labels(value: str) -> list[str]:
+    """The labels of a command-line argument: commas or line ends are between them.
+
+    Semicolons are too if there is no comma, and either no label has phrases or all have.
+
+    Examples
+    --------
+    >>> from ulr.labels import split_labels
+    >>> split_labels("world; sports")
+    ['world', ' sports']
+    >>> split_labels("world, technology: science; computers")
+    ['world', ' technology: science; computers']
+    """
+    value = value.strip().rstrip(",;")
+    if "," not in value and "\n" not in value:
+        parts = value.split(";")
+        if len({":" in part for part in parts}) == 1:
+            return parts
+    return re.split(r"\s*[,;]?\s*\n\s*|,", value)
 
 
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
-    return value.lower().endswith(_FILE_ENDINGS) or os.path.isfile(value)
+    try:
+        is_file = os.path.isfile(value)
+    except ValueError:  # a null byte
+        return False
+    return is_file or ("\n" not in value and value.lower().endswith(_FILE_ENDINGS))
 
 
 def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
@@ -136,7 +176,7 @@ def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
     None of them may be a name or phrase of a label.
     """
     if isinstance(given, Path):
-        entries = _file_entries(given)
+        entries = _file_entries(given, [])
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise LabelError(f"extra labels must be a list of names; got {shown(given)}.")
     else:
@@ -168,14 +208,16 @@ def read_labels(path: str | Path) -> LabelSet:
 
     A text file has one label per line, ``name`` or ``name: phrase; phrase``; blank lines and lines
     that begin with ``# `` are skipped. JSON and YAML hold a list of names, or a mapping of names to
-    one or several phrases. CSV and TSV files have a column ``label`` or ``name``, and possibly one
-    ``phrases``, with ``;`` between them.
+    one or several phrases, or a list of objects. CSV and TSV files, and such objects, have a column
+    ``label`` or ``name``, and possibly ``phrases``, ``description``, ``definition``, ``keywords``,
+    ``synonyms`` or ``examples``, with ``;`` between several. ``notes`` name other columns.
     """
-    path = Path(path)
-    return _validated(_file_entries(path), path.name)
+    path, notes = Path(path), list[str]()
+    return _validated(_file_entries(path, notes), path.name, notes)
 
 
-def _file_entries(path: Path) -> list[_Entry]:
+def _file_entries(path: Path, notes: list[str]) -> list[_Entry]:
+    """The labels of a file; what is not used of it is added to the notes."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -184,7 +226,7 @@ def _file_entries(path: Path) -> list[_Entry]:
         raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
-        return _table_entries(text, path.name)
+        return _table_entries(text, path.name, notes)
     if ending not in _VALUE_ENDINGS:
         return [
             _line_entry(f"{path.name} line {number}", line)
@@ -195,6 +237,9 @@ def _file_entries(path: Path) -> list[_Entry]:
     if isinstance(value, _Pairs):
         return _mapping_entries(value, path.name)
     if isinstance(value, list):
+        if value and all(isinstance(each, _Pairs) for each in value):
+            objects = [(f"{path.name} entry {i}", each) for i, each in enumerate(value, 1)]
+            return _object_entries(objects, path.name, notes)
         return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
     raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
 
@@ -211,7 +256,7 @@ def _mapping_entries(items: Iterable[tuple[Any, Any]], source: str) -> list[_Ent
     ]
 
 
-def _table_entries(text: str, source: str) -> list[_Entry]:
+def _table_entries(text: str, source: str, notes: list[str]) -> list[_Entry]:
     """Labels from a CSV file with a header."""
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
@@ -220,25 +265,59 @@ def _table_entries(text: str, source: str) -> list[_Entry]:
         rows = [(reader.line_num, fields) for fields in reader if any(fields)]
     except csv.Error as error:
         raise LabelError(f"{source} is not CSV: {error}.") from None
-    header = [field.strip().lower() for field in rows[0][1]] if rows else []
-    name = next((header.index(each) for each in ("label", "name") if each in header), None)
-    if name is None:
-        raise LabelError(
-            f"{source} needs a header with a column 'label' (or 'name') and possibly one 'phrases'; "
-            f"its first line is {shown(first)}."
-        )
-    phrases = next((header.index(each) for each in ("phrases", "phrase") if each in header), None)
-    entries = []
+    header = rows[0][1] if rows else []
+    objects = []
     for line, fields in rows[1:]:
         if len(fields) != len(header):
             raise LabelError(
                 f"{source} line {line} has {len(fields)} fields, but {len(header)} were expected."
             )
-        own = "" if phrases is None else fields[phrases].strip()
-        entries.append(
-            _Entry(f"{source} line {line}", fields[name], own.split(";") if own else None)
+        objects.append((f"{source} line {line}", [*zip(header, fields, strict=True)]))
+    if not set(_NAME_COLUMNS) & {field.strip().lower() for field in header}:
+        raise LabelError(
+            f"{source} needs a header with a column 'label' (or 'name') and possibly one 'phrases'; "
+            f"its first line is {shown(first)}."
+        )
+    return _object_entries(objects, source, notes)
+
+
+def _object_entries(
+    objects: Iterable[tuple[str, list[tuple[Any, Any]]]], source: str, notes: list[str]
+) -> list[_Entry]:
+    """Labels from where each stands, and its values by column."""
+    entries, unused = [], dict[str, None]()
+    for where, pairs in objects:
+        values: dict[str, Any] = {}
+        for column, value in pairs:
+            key = str(column).strip().lower()
+            if key in (*_NAME_COLUMNS, *_TEXT_COLUMNS, *_LIST_COLUMNS) and key not in values:
+                values[key] = value
+            elif column != "":
+                unused[str(column)] = None
+        names = [key for key in _NAME_COLUMNS if key in values]
+        if not names:
+            raise LabelError(f"{where} needs a 'label' (or 'name'); it has: {shown(pairs)}.")
+        unused |= dict.fromkeys(names[1:])
+        phrases: list[Any] = []
+        for key in (*_TEXT_COLUMNS, *_LIST_COLUMNS):
+            phrases += _cell_phrases(values.get(key), key in _LIST_COLUMNS)
+        entries.append(_Entry(where, values[names[0]], phrases or None))
+    if unused:
+        notes.append(
+            f"{source}: not used: {', '.join(map(repr, unused))}; columns that describe a label are "
+            f"{', '.join((*_TEXT_COLUMNS, *_LIST_COLUMNS))}."
         )
     return entries
+
+
+def _cell_phrases(cell: Any, is_list: bool) -> list[Any]:
+    """The phrases of a cell, or of a value in JSON or YAML."""
+    if not isinstance(cell, str):
+        return [] if cell is None else cell if isinstance(cell, list) else [cell]
+    parts = re.split("[;\n]", cell)
+    if is_list and len(parts) == 1:
+        parts = cell.split(",")
+    return list(dict.fromkeys(" ".join(part.split()) for part in parts if part.strip()))
 
 
 class _Pairs(list[tuple[Any, Any]]):
@@ -258,6 +337,13 @@ def _parse(text: str, path: Path) -> Any:
         value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
         if isinstance(node, yaml.MappingNode):
             return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                _Pairs((value_of(key), value_of(item)) for key, item in each.value)
+                if isinstance(each, yaml.MappingNode)
+                else value_of(each)
+                for each in node.value
+            ]
         return None if node is None else value_of(node)
     except json.JSONDecodeError as error:
         raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
@@ -270,7 +356,9 @@ def _parse(text: str, path: Path) -> Any:
         raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
 
 
-def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
+def _validated(
+    entries: list[_Entry], source: str | None = None, notes: Iterable[str] = ()
+) -> LabelSet:
     """The only place where labels are validated."""
     labels: list[Label] = []
     names: dict[str, str] = {}
@@ -296,7 +384,7 @@ def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
         place = f"{source} has" if source else "there is"
         only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
         raise LabelError(f"at least 2 labels are needed; {place} {only}.")
-    return LabelSet(tuple(labels))
+    return LabelSet(tuple(labels), tuple(notes))
 
 
 def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
@@ -323,6 +411,10 @@ def one_text(value: Any, where: str, what: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise LabelError(
             f"{where}: a {what} holds half a character, {shown(value)}; write it again."
+        )
+    if len(value) > _MOST_LETTERS:
+        raise LabelError(
+            f"{where}: a {what} has {len(value):,} letters; at most {_MOST_LETTERS:,} are possible."
         )
     return " ".join(value.split())
 

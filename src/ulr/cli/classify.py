@@ -7,7 +7,7 @@ from typing import Annotated
 from ulr.cli.cluster import ClusterOptions, classify_on_cluster, needs_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
-from ulr.cli.options import ClassifierOptions, InputOptions, Json, OutputOptions
+from ulr.cli.options import ClassifierOptions, InputOptions, Json, OutputOptions, note_replaced
 from ulr.cli.summaries import print_summary
 
 SaveModel = Annotated[
@@ -53,17 +53,19 @@ def classify(
     if needs_cluster(inputs, output, cluster):
         classify_on_cluster(inputs, classifier, output, cluster, save_model, report, json)
         return
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output, save_model, report)
         from ulr.classifier import check_model_folder, save
         from ulr.jobs import classify as classify_documents
         from ulr.report import check_report_path, report_documents
 
-        target = output.checked(json, save_model, report)
+        target = output.checked(json, save_model, report, classifier=classifier)
         if save_model is not None:
             check_model_folder(save_model, output.force)
         if report is not None:
             check_report_path(report, output.force)
         with ProgressBar() as progress, inputs.open() as documents:
+            note_replaced(target, documents)
             settings = classifier.settings(progress)
             support = classifier.support(settings, inputs, documents)
             run = classify_documents if report is None else report_documents

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from ulr.classifier import Settings
+from ulr.cli.console import note
 from ulr.cli.groups import ADVANCED, INPUT, LABELS, OUTPUT, REFINEMENT, option
 from ulr.errors import InputError, ParameterError
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from ulr.jobs import Documents, Output, Support
     from ulr.progress import Progress
     from ulr.tables import Table, TableFormat
+
+
+_MOST_NOTES = 3  # on files
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,8 @@ class InputOptions:
             INPUT,
             "--text-column",
             "-t",
-            help="Column of the texts; repeat it to join several. Default: 'text', or the only "
-            "column.",
+            help="Column of the texts; repeat it to join several. Default: 'text', or the column "
+            "with the longest prose.",
         ),
     ] = None
     format: Annotated[
@@ -69,13 +73,27 @@ class InputOptions:
             INPUT, "--no-header", help="The first row holds no column names; columns are c1, c2, …"
         ),
     ] = False
+    sheet: Annotated[
+        str | None,
+        option(INPUT, help="Of Excel workbooks. Default: the first one that is not empty."),
+    ] = None
+    lines: Annotated[
+        bool,
+        option(
+            INPUT,
+            "--lines",
+            help="Every line of a folder's .txt files is a document; otherwise every file is.",
+        ),
+    ] = False
 
     @property
     def table_format(self) -> TableFormat:
         """How the files are read."""
         from ulr.tables import TableFormat
 
-        return TableFormat(self.format, self.encoding, self.delimiter, not self.no_header)
+        return TableFormat(
+            self.format, self.encoding, self.delimiter, not self.no_header, self.sheet, self.lines
+        )
 
     @contextmanager
     def open(self) -> Iterator[Documents]:
@@ -86,8 +104,8 @@ class InputOptions:
             yield self.documents(table)
 
     def documents(self, table: Table) -> Documents:
-        """The documents of a table, after a note for options that do not apply to its format."""
-        from ulr.jobs import Documents, text_columns
+        """The documents of a table, after notes on options without effect and on what was decided."""
+        from ulr.jobs import Documents
         from ulr.tables import TEXT_FORMATS
 
         found = {source.format for source in table.sources}
@@ -95,10 +113,28 @@ class InputOptions:
             (self.encoding, "--encoding", TEXT_FORMATS),
             (self.delimiter, "--delimiter", ("csv", "tsv")),
             (self.no_header, "--no-header", ("csv", "tsv", "xlsx")),
+            (self.sheet, "--sheet", ("xlsx",)),
+            (self.lines, "--lines", ("txt",)),
         ):
             if given and not found & set(applies):
                 note_no_effect(name, f"on {', '.join(sorted(found))} files")
-        return Documents(table, tuple(text_columns(table, self.text_column or [])))
+        for sentence in table.notes[:_MOST_NOTES]:
+            note(sentence)
+        if (n_others := len(table.notes) - _MOST_NOTES) > 0:
+            note(f"the same is said of {n_others:,} other files.")
+        return Documents(table, self._columns(table))
+
+    def _columns(self, table: Table) -> tuple[str, ...]:
+        """The text columns: those chosen, ``text``, the only one, or the one that is guessed."""
+        from ulr.jobs import guess_text_column, text_columns
+
+        if not self.text_column and "text" not in table.all_columns() and len(table.columns) > 1:
+            guessed = guess_text_column(table)
+            if guessed is not None:
+                others = ", ".join(name for name in table.columns if name != guessed)
+                note(f"the texts are read from the column {guessed!r}; not from: {others} (-t).")
+                return (guessed,)
+        return tuple(text_columns(table, self.text_column or []))
 
 
 @dataclass(frozen=True)
@@ -222,6 +258,12 @@ class ClassifierOptions:
         ),
     ] = None
 
+    def reads(self, name: str) -> bool:
+        """Whether a file holds labels or texts of these options."""
+        own = (*self.labels, self.extra_labels, self.examples, self.extra_texts)
+        files = [Path(each).resolve() for each in own if each and _is_file(each)]
+        return Path(name).resolve() in files
+
     def settings(self, progress: Progress) -> Settings:
         """The settings of the classifier, with the encoder loaded."""
         from ulr.classifier import resolve
@@ -243,6 +285,8 @@ class ClassifierOptions:
             "fit_sample": _fit_sample(self.fit_sample),
             "strong_share": _strong_share(self.strong_share),
         }
+        for each in given["labels"].notes:
+            note(each)
         return resolve(Settings(**given), progress)
 
     def support(self, settings: Settings, inputs: InputOptions, documents: Documents) -> Support:
@@ -307,7 +351,9 @@ class OutputOptions:
     prefix: Annotated[str, option(OUTPUT, help="Beginning of the names of added columns.")] = "ulr_"
     force: Annotated[bool, option(OUTPUT, "--force", help="Replace existing output.")] = False
 
-    def checked(self, as_json: bool, *others: str | None) -> Output:
+    def checked(
+        self, as_json: bool, *others: str | None, classifier: ClassifierOptions | None = None
+    ) -> Output:
         """The output, after checks that need no input; `others` are further files to write."""
         from ulr.jobs import Output
 
@@ -320,9 +366,18 @@ class OutputOptions:
             if as_json:
                 raise InputError("--json and -o - both write to standard output; choose one.")
             stdout = sys.stdout.buffer
+        for name in (self.output, *others):
+            if classifier is not None and name and name != "-" and classifier.reads(name):
+                raise InputError(f"{name} is read by this job; choose another name for the output.")
         output = Output(self.output, self.prefix, self.force, stdout)
         output.check_path()
         return output
+
+
+def note_replaced(output: Output, documents: Documents) -> None:
+    """Print that the input is replaced by its labelled copy."""
+    if output.replaces_input(documents.table):
+        note(f"the input {output.path} will be replaced by its labelled copy.")
 
 
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print the summary as JSON.")]
@@ -334,18 +389,25 @@ Truth = Annotated[
 
 def note_no_effect(name: str, when: str) -> None:
     """Print that an option has no effect."""
-    print(f"ulr: {name} has no effect {when}.", file=sys.stderr)
+    note(f"{name} has no effect {when}.")
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # longer than any name, or with a null byte
+        return False
 
 
 def _extra_labels(value: str | None) -> list[str] | Path | None:
     """Extra labels from the name of a list, a file, or the labels themselves."""
-    from ulr.labels import NAMED_LISTS, is_label_file
+    from ulr.labels import NAMED_LISTS, is_label_file, split_labels
 
     if value is None:
         return None
     if value in NAMED_LISTS:
         return list(NAMED_LISTS[value])
-    return Path(value) if is_label_file(value) else value.rstrip(", ").split(",")
+    return Path(value) if is_label_file(value) else split_labels(value)
 
 
 def _proportions(prior: str) -> str | list[float]:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import option_groups
-from ulr.cli.options import InputOptions, Json, ModelOptions, OutputOptions, note_no_effect
+from ulr.cli.options import (
+    InputOptions,
+    Json,
+    ModelOptions,
+    OutputOptions,
+    note_no_effect,
+    note_replaced,
+)
 from ulr.cli.summaries import print_predictions, print_summary
 
 _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
@@ -32,7 +39,8 @@ def predict(
 
     ulr predict news-model "The striker scored twice"
     """
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output)
         fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
@@ -43,6 +51,7 @@ def predict(
 
         target = output.checked(json)
         with ProgressBar() as progress, inputs.open() as documents:
+            note_replaced(target, documents)
             result = predict_documents(documents, fitted, target, progress)
         if json:
             print_json(result.as_dict())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ulr.classifier import EncodedTexts, Fitted, Predictions
 from ulr.errors import InputError, LabelError, TableError
-from ulr.jobs import Result
+from ulr.jobs import Result, guess_text_column
 from ulr.labels import as_label_set
 from ulr.report import Layout
 from ulr.tables import Table, open_source
@@ -135,11 +135,10 @@ class Session:
         return n_rows, preview
 
     def _text_columns(self) -> tuple[str, ...]:
-        """The column that most probably has the texts: named so, or with the longest values."""
+        """The column that most probably has the texts: named so, or with the longest prose."""
         if "text" in self.table.columns:
             return ("text",)
-        lengths = [sum(map(len, column)) for column in zip(*self.preview, strict=True)]
-        return (self.table.columns[int(np.argmax(lengths))],)
+        return (guess_text_column(self.table) or self.table.columns[0],)
 
     def set_labels(self, given: Sequence[tuple[int | None, str, Sequence[str]]]) -> None:
         """Replace the labels by id (None for a new label), name and phrases of each.
