@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import TextError
-from ulr.labels import LabelSet, shown
+from ulr.label_files import shown
+from ulr.labels import LabelSet
 
 # Frequent function words by language, none of them shared with English.
 _FUNCTION_WORDS: dict[str, frozenset[str]] = {

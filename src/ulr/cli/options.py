@@ -260,9 +260,12 @@ class ClassifierOptions:
 
     def reads(self, name: str) -> bool:
         """Whether a file holds labels or texts of these options."""
+        from ulr.labels import is_label_file
+
         own = (*self.labels, self.extra_labels, self.examples, self.extra_texts)
-        files = [Path(each).resolve() for each in own if each and _is_file(each)]
-        return Path(name).resolve() in files
+        return Path(name).resolve() in {
+            Path(each).resolve() for each in own if each and is_label_file(each)
+        }
 
     def settings(self, progress: Progress) -> Settings:
         """The settings of the classifier, with the encoder loaded."""
@@ -390,13 +393,6 @@ Truth = Annotated[
 def note_no_effect(name: str, when: str) -> None:
     """Print that an option has no effect."""
     note(f"{name} has no effect {when}.")
-
-
-def _is_file(value: str) -> bool:
-    try:
-        return Path(value).is_file()
-    except (OSError, ValueError):  # longer than any name, or with a null byte
-        return False
 
 
 def _extra_labels(value: str | None) -> list[str] | Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.console import ProgressBar, note, plain_errors, print_json
 from ulr.cli.groups import option_groups
 from ulr.cli.options import (
     InputOptions,
@@ -41,6 +41,8 @@ def predict(
     """
     with plain_errors() as outputs:
         outputs.watch(output.output)
+        from ulr.classifier import label_notes
+
         fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
@@ -50,6 +52,8 @@ def predict(
         from ulr.jobs import predict as predict_documents
 
         target = output.checked(json)
+        for sentence in label_notes(fitted.settings.label_set):
+            note(sentence)
         with ProgressBar() as progress, inputs.open() as documents:
             note_replaced(target, documents)
             result = predict_documents(documents, fitted, target, progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import pickle
 import subprocess
@@ -99,7 +100,8 @@ def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], for
             "default_date_format": "yyyy-mm-dd hh:mm:ss",
             "tmpdir": str(folder),
         }
-        workbook = xlsxwriter.Workbook(file, options)
+        package = _Package(file)
+        workbook = xlsxwriter.Workbook(package, options)
         try:
             for name, other_rows in sheets:
                 sheet = _new_sheet(workbook, name)
@@ -111,7 +113,8 @@ def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], for
                     _write_row(sheet, row, cells, f"{table.name} sheet {name!r}")
             workbook.close()
         except BaseException:
-            _discard(workbook)
+            package.discard()
+            _close_sheets(workbook)
             raise
 
 
@@ -137,11 +140,24 @@ def _write_row(sheet: Any, row: int, cells: Iterable[Any], name: str) -> None:
         sheet.write(row, place, _excel_cell(cell, name, row))
 
 
-def _discard(workbook: Any) -> None:
-    """Close the temporary files of a workbook that cannot be written.
+class _Package:
+    """The file of a workbook, whose end is discarded after an error.
 
-    Otherwise they are closed when Python ends, which prints an error where the disk is full.
+    The archive writes its end when Python frees it, and prints an error where the disk is full.
     """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def discard(self) -> None:
+        self._file = io.BytesIO()
+
+
+def _close_sheets(workbook: Any) -> None:
+    """Close the temporary files of a workbook, for the same reason."""
     workbook.fileclosed = 1
     for sheet in workbook.worksheets():
         with contextlib.suppress(OSError, AttributeError):

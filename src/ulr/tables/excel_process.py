@@ -15,7 +15,7 @@ from typing import Any
 Sheet = tuple[str, list[list[Any]]]
 # Of memory: a large workbook needs 30 times the bytes of its file; of time: 1 MB needs a second.
 _LEAST_MEMORY, _MEMORY_PER_BYTE = 2 << 30, 60
-_LEAST_SECONDS, _BYTES_PER_SECOND = 60, 100_000
+_LEAST_SECONDS, _BYTES_PER_SECOND = 20, 100_000
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from ulr.errors import InputError, LabelError, TableError
 from ulr.jobs import Result, guess_text_column
 from ulr.labels import as_label_set
 from ulr.report import Layout
-from ulr.tables import Table, open_source
+from ulr.tables import MOST_LETTERS, Table, open_source
 from ulr.web.jobs import Job
 from ulr.web.settings import ServerSettings
 
@@ -122,7 +122,13 @@ class Session:
                     ["" if v is None else str(v)[:_PREVIEW_LETTERS] for v in row] for row in first
                 ]
             n_rows += len(batch)
-            n_letters += sum(len(v) for column in values for v in column if isinstance(v, str))
+            lengths = [len(v) for column in values for v in column if isinstance(v, str)]
+            n_letters += sum(lengths)
+            if max(lengths, default=0) > MOST_LETTERS:
+                raise TableError(
+                    f"{self.name} has a cell of {max(lengths):,} letters; a document can have at most "
+                    f"{MOST_LETTERS:,}."
+                )
             if n_rows > self._settings.max_rows:
                 raise TableError(
                     f"{self.name} has more than {self._settings.max_rows:,} rows, the limit of this "
