@@ -168,6 +168,14 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, endi
         read(source)
 
 
+def test_a_field_of_many_lines_that_is_too_long_is_refused(tmp_path):
+    source = written(tmp_path / "in.csv", b'text\n"' + b"a word\n" * 1_500_000 + b'"\n')
+    with pytest.raises(
+        TableError, match="line 2 is broken: a field has more than 10,000,000 letters"
+    ):
+        read(source)
+
+
 # What Excel needs to read accents
 
 

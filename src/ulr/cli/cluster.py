@@ -84,6 +84,7 @@ def classify_on_cluster(
         from ulr.classifier import check_model_folder, save
         from ulr.distributed import classify_partitions, find_partitions, open_first, open_workers
         from ulr.report import check_report_path, report_sample
+        from ulr.tables import format_of_name
 
         folder, part = _folder(output, cluster), _part(cluster.part)
         if save_model is not None:
@@ -91,6 +92,12 @@ def classify_on_cluster(
         if report is not None:
             check_report_path(report, output.force)
         files, how = find_partitions(inputs.file), inputs.table_format
+        if not inputs.lines and any(
+            (how.format or format_of_name(each)) == "txt" for each in files
+        ):
+            note(
+                "every line of the .txt files is a document; without a cluster, every file is one."
+            )
         first = inputs.documents(open_first(files, how, cluster.skip_broken))
         engine = None if part else cluster.cluster or "local"
         with ProgressBar() as progress, open_workers(engine, cluster.workers) as workers:

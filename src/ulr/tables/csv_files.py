@@ -201,7 +201,9 @@ def _rows(
             yield n_before + start + 1, n_before + end, fields or [""], text
             start = end
     except csv.Error as error:
-        reason = "a quote is never closed" if str(error) == UNCLOSED else error
+        reason = "a quote is never closed" if str(error) == UNCLOSED else str(error)
+        if "field limit" in reason:
+            reason = f"a field has more than {MOST_LETTERS:,} letters, the most of a document"
         raise TableError(
             f"{source.name}: the row that begins on line {n_before + start + 1} is broken: {reason}."
         ) from None
