@@ -185,7 +185,9 @@ def readable(source: Source) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise TableError(f"{source.name} is a damaged gzip file: {error}.") from None
     except Exception as error:
-        if type(error).__module__ == "pyarrow.lib":
+        # For damaged metadata, pyarrow raises an OSError without a number.
+        is_damaged = source.format == "parquet" and getattr(error, "errno", 0) is None
+        if is_damaged or type(error).__module__ == "pyarrow.lib":
             reason = str(error)[:200]
             raise TableError(f"{source.name} cannot be read as Parquet: {reason}.") from None
         if isinstance(error, OSError) or is_remote(source.path):
