@@ -84,7 +84,7 @@ def _plain_warnings() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, UlrWarning):
-                print(f"ulr: {message}", file=sys.stderr)
+                note(message)
             else:
                 others(message, category, *where)
 

@@ -17,7 +17,8 @@ import typer
 from ulr.classifier import Settings
 from ulr.cli.console import note
 from ulr.cli.groups import ADVANCED, INPUT, LABELS, OUTPUT, REFINEMENT, option
-from ulr.errors import InputError, ParameterError
+from ulr.cli.values import extra_labels_of, fit_sample_of, proportions_of, strong_share_of
+from ulr.errors import InputError
 
 if TYPE_CHECKING:
     from ulr.classifier import Fitted
@@ -283,10 +284,10 @@ class ClassifierOptions:
         }
         given |= {
             "labels": labels_from_arguments(self.labels),
-            "prior": _proportions(self.prior),
-            "extra_labels": _extra_labels(self.extra_labels),
-            "fit_sample": _fit_sample(self.fit_sample),
-            "strong_share": _strong_share(self.strong_share),
+            "prior": proportions_of(self.prior),
+            "extra_labels": extra_labels_of(self.extra_labels),
+            "fit_sample": fit_sample_of(self.fit_sample),
+            "strong_share": strong_share_of(self.strong_share),
         }
         for each in given["labels"].notes:
             note(each)
@@ -393,42 +394,3 @@ Truth = Annotated[
 def note_no_effect(name: str, when: str) -> None:
     """Print that an option has no effect."""
     note(f"{name} has no effect {when}.")
-
-
-def _extra_labels(value: str | None) -> list[str] | Path | None:
-    """Extra labels from the name of a list, a file, or the labels themselves."""
-    from ulr.labels import NAMED_LISTS, is_label_file, split_labels
-
-    if value is None:
-        return None
-    if value in NAMED_LISTS:
-        return list(NAMED_LISTS[value])
-    return Path(value) if is_label_file(value) else split_labels(value)
-
-
-def _proportions(prior: str) -> str | list[float]:
-    """The prior by name, or its numbers."""
-    try:
-        return [float(part) for part in prior.split(",")]
-    except ValueError:
-        return prior
-
-
-def _strong_share(value: str) -> str | float:
-    """The share by name, or its number."""
-    try:
-        return float(value)
-    except ValueError:
-        return value
-
-
-def _fit_sample(value: str) -> int | str | None:
-    """The most documents to fit on; None for all."""
-    if value in ("auto", "all"):
-        return None if value == "all" else "auto"
-    digits = value.replace(",", "").replace("_", "")
-    if not digits.isdecimal() or len(digits) > 18 or int(digits) == 0:
-        raise ParameterError(
-            "fit_sample", f"must be 'auto', 'all' or a positive number; got {value[:40]!r}."
-        )
-    return int(digits)
