@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ulr.classifier.persistence import check_model_folder, load, save
     from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
-    from ulr.classifier.texts import as_texts, empty_texts, is_missing
+    from ulr.classifier.texts import as_texts, empty_texts, is_missing, label_notes
     from ulr.classifier.updating import Drift, LabelShare, update
     from ulr.classifier.word_counts import count_words
 
@@ -59,6 +59,7 @@ __all__ = [
     "fit",
     "is_missing",
     "known_labels",
+    "label_notes",
     "load",
     "refit",
     "resolve",
@@ -84,7 +85,7 @@ __getattr__ = lazy_names(
     persistence="check_model_folder load save",
     questions="ask correct",
     settings="Settings resolve",
-    texts="as_texts empty_texts is_missing",
+    texts="as_texts empty_texts is_missing label_notes",
     updating="Drift LabelShare update",
     word_counts="count_words",
 )

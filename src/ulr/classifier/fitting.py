@@ -34,7 +34,7 @@ from ulr.classifier.texts import (
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
 from ulr.errors import ArrayError, LabelError, ParameterError, TextError
-from ulr.labels import shown
+from ulr.label_files import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
 from ulr.vectors import unit_rows

@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.console import ProgressBar, note, plain_errors, print_json
 from ulr.cli.groups import option_groups
-from ulr.cli.options import Explain, InputOptions, Json, ModelOptions, OutputOptions, note_no_effect
+from ulr.cli.options import (
+    Explain,
+    InputOptions,
+    Json,
+    ModelOptions,
+    OutputOptions,
+    note_no_effect,
+    note_replaced,
+)
 from ulr.cli.summaries import print_predictions, print_summary
 
 _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
@@ -33,8 +41,10 @@ def predict(
 
     ulr predict news-model "The striker scored twice" --explain
     """
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output)
         from ulr.classifier import explain as explain_texts
+        from ulr.classifier import label_notes
 
         fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
@@ -47,7 +57,10 @@ def predict(
         from ulr.jobs import predict as predict_documents
 
         target = output.checked(json, explain=explain)
+        for sentence in label_notes(fitted.settings.label_set):
+            note(sentence)
         with ProgressBar() as progress, inputs.open() as documents:
+            note_replaced(target, documents)
             result = predict_documents(documents, fitted, target, progress)
         if json:
             print_json(result.as_dict())

@@ -19,7 +19,7 @@ from ulr.jobs.result import (
     sorted_pairs,
 )
 from ulr.jobs.sample import LARGEST_HASH, HashSample, Sample
-from ulr.jobs.support import NO_SUPPORT, Support, read_support, text_columns
+from ulr.jobs.support import NO_SUPPORT, Support, guess_text_column, read_support, text_columns
 from ulr.jobs.update import update
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "compare",
     "draw_sample",
     "excerpt",
+    "guess_text_column",
     "label_rows",
     "output_names",
     "predict",

@@ -41,7 +41,11 @@ class Output:
         """Raise if the rows could not be written; called before the long part of a job."""
         check_columns(table, self, refined)
         self.check_path()
-        if self.path is None or not self.is_folder:
+        if self.path is None:
+            return
+        if not self.is_folder:
+            if self.replaces_input(table) and len(table.sources) > 1:
+                raise TableError(f"{self.path} is one of several inputs; choose another name.")
             return
         folder = Path(self.path)
         if not folder.exists():
@@ -49,6 +53,16 @@ class Output:
         for name in output_names([source.name for source in table.sources]):
             if folder.is_dir():
                 check_destination(folder / name, self.force, TableError, "--force")
+                if (folder / name).resolve() in _input_paths(table):
+                    raise TableError(
+                        f"{folder / name} is an input, which the output would replace; choose another "
+                        "folder."
+                    )
+
+    def replaces_input(self, table: Table) -> bool:
+        """Whether a file of the table is replaced by its labelled copy."""
+        is_file = self.path not in (None, "-") and not self.is_folder
+        return is_file and Path(str(self.path)).resolve() in _input_paths(table)
 
     def check_path(self) -> None:
         """Raise if a file could not be written; called before anything is read."""
@@ -75,6 +89,12 @@ class Output:
         folder = Path(self.path)
         with nullcontext(folder) if folder.is_dir() else atomic_folder(folder) as target:
             _write_files(target, table, rows, added)
+
+
+def _input_paths(table: Table) -> set[Path]:
+    """The files of a table."""
+    paths = (Path(each.path, name) for each in table.sources for name in each.files or ("",))
+    return {path.resolve() for path in paths}
 
 
 def _write_files(

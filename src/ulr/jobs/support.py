@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ulr.errors import LabelError, TableError
 from ulr.tables import Batch, Table
+
+_GUESSED_ROWS, _GUESSED_LETTERS, _LONGEST_WORD = 200, 2_000, 30
 
 
 def text_columns(table: Table, chosen: Sequence[str], besides: str | None = None) -> list[str]:
@@ -23,6 +25,30 @@ def text_columns(table: Table, chosen: Sequence[str], besides: str | None = None
             return columns
     table.check_columns(["text"], "--text-column")
     return ["text"]
+
+
+def guess_text_column(table: Table) -> str | None:
+    """The column with the longest prose in the first rows; None if there is none.
+
+    Equal values count once, and words as long as addresses and codes do not count.
+    """
+    batch = next(table.batches(), None)
+    if batch is None:
+        return None
+    first = replace(batch, data=batch.data[:_GUESSED_ROWS], raw=None)
+    letters = {name: _prose_letters(first.column(name)) for name in table.columns}
+    best = max(letters, key=letters.__getitem__)
+    return best if letters[best] else None
+
+
+def _prose_letters(values: Sequence[object]) -> int:
+    texts = {value[:_GUESSED_LETTERS] for value in values if isinstance(value, str)}
+    words = (word for text in texts for word in text.split())
+    return sum(
+        sum(map(str.isalpha, word))
+        for word in words
+        if len(word) <= _LONGEST_WORD or not word.isascii()
+    )
 
 
 @dataclass(frozen=True)

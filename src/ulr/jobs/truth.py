@@ -12,7 +12,7 @@ from ulr.classifier import Predictions, Settings
 from ulr.errors import TableError
 from ulr.jobs.result import Comparison, compare
 from ulr.jobs.support import LabelMatching
-from ulr.labels import shown
+from ulr.label_files import shown
 from ulr.tables import Batch, Table
 
 _SHOWN = 3
