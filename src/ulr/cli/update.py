@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
-from ulr.cli.options import InputOptions, Json, ModelOptions, OutputOptions
+from ulr.cli.options import InputOptions, Json, ModelOptions, OutputOptions, note_replaced
 from ulr.cli.summaries import print_drift, print_summary
 from ulr.errors import InputError
 
@@ -38,7 +38,8 @@ def update(
 
     ulr update news-model march.csv --json
     """
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output, model.model if in_place else save_model)
         from ulr.classifier import check_model_folder, save
         from ulr.jobs import update as update_documents
 
@@ -50,6 +51,7 @@ def update(
         if folder is not None:
             check_model_folder(folder, output.force or in_place)
         with ProgressBar() as progress, inputs.open() as documents:
+            note_replaced(target, documents)
             fitted, drift, result = update_documents(documents, fitted, target, progress)
             if folder is not None:
                 save(fitted, folder, overwrite=output.force or in_place)
