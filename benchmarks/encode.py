@@ -179,11 +179,10 @@ def by_onnx_backend_int8(folder: Path) -> Encode:
 def by_optimum(folder: Path) -> Encode:
     """Optimum's model, 32 texts at a time, padded to the longest, as its examples do."""
     from optimum.onnxruntime import ORTModelForFeatureExtraction
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoTokenizer
 
-    config = AutoConfig.from_pretrained(folder)
     model = ORTModelForFeatureExtraction.from_pretrained(
-        folder / "onnx", file_name="model.onnx", config=config
+        folder, subfolder="onnx", file_name="model.onnx"
     )
     tokenizer = AutoTokenizer.from_pretrained(folder)
 
