@@ -16,7 +16,8 @@ from ulr.classifier.model import Fitted, Indices
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
-from ulr.errors import ArrayError, LabelError, ModelError, TextError, shown
+from ulr.errors import ArrayError, LabelError, ModelError, TextError
+from ulr.label_files import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN
 from ulr.vectors import unit_rows
