@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-PAGES = ["README.md", "docs/ask.md", "docs/explain.md", "docs/update.md"]  # code blocks of Python
+# Pages whose code blocks of Python run.
+PAGES = ["README.md", "docs/ask.md", "docs/explain.md", "docs/suggest.md", "docs/update.md"]
 
 
 def blocks_of(page):

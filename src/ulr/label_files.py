@@ -42,6 +42,11 @@ def file_entries(path: Path, notes: list[str]) -> list[Entry]:
         raise LabelError(f"there is no label file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+    return text_entries(text, path, notes)
+
+
+def text_entries(text: str, path: Path, notes: list[str]) -> list[Entry]:
+    """The labels of the content of a file, whose format is the ending of its name."""
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
         return _table_entries(text, path.name, notes)

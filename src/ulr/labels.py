@@ -6,12 +6,18 @@ list.
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from ulr.errors import LabelError
 from ulr.label_files import (
@@ -22,9 +28,10 @@ from ulr.label_files import (
     line_entry,
     mapping_entries,
     shown,
+    text_entries,
 )
 
-_FILE_ENDINGS = (".txt", ".csv", ".tsv", *VALUE_ENDINGS)
+LABEL_FILE_ENDINGS = (".txt", ".csv", ".tsv", *VALUE_ENDINGS)
 # A paragraph has fewer. Memory grows with the square of a word's length: 40,000 letters took 14 GB.
 _MOST_LETTERS = 2_000
 
@@ -154,7 +161,7 @@ def is_label_file(value: str) -> bool:
         is_file = os.path.isfile(value)
     except ValueError:  # a null byte
         return False
-    return is_file or ("\n" not in value and value.lower().endswith(_FILE_ENDINGS))
+    return is_file or ("\n" not in value and value.lower().endswith(LABEL_FILE_ENDINGS))
 
 
 def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
@@ -201,6 +208,45 @@ def read_labels(path: str | Path) -> LabelSet:
     """
     path, notes = Path(path), list[str]()
     return _validated(file_entries(path, notes), path.name, notes)
+
+
+def labels_as_text(labels: LabelSet, ending: str) -> str:
+    """Content of a label file of a format, such as ``.yaml``, that is read as these labels.
+
+    Examples
+    --------
+    >>> from ulr.labels import as_label_set, labels_as_text
+    >>> print(labels_as_text(as_label_set({"money": ["billing", "refund"]} | {"a": "a"}), ".txt"))
+    money: billing; refund
+    a
+    <BLANKLINE>
+    """
+    values = {each.name: list(each.phrases) for each in labels}
+    if ending == ".json":
+        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+    elif ending in VALUE_ENDINGS:
+        text = yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
+    elif ending in (".csv", ".tsv"):
+        table = io.StringIO()
+        writer = csv.writer(table, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
+        writer.writerow(["label", "phrases"])
+        writer.writerows([name, "; ".join(phrases)] for name, phrases in values.items())
+        text = table.getvalue()
+    else:
+        lines = [
+            name if phrases == [name] else f"{name}: {'; '.join(phrases)}"
+            for name, phrases in values.items()
+        ]
+        text = "\n".join(lines) + "\n"
+    again: LabelSet | None = None
+    with suppress(LabelError):
+        again = _validated(text_entries(text, Path(f"labels{ending}"), []))
+    if again != labels:
+        raise LabelError(
+            f"some label or phrase has a character that {ending} files give another meaning; write "
+            "the labels as .json or .yaml."
+        )
+    return text
 
 
 def _validated(

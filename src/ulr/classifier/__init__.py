@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ulr.classifier.persistence import check_model_folder, load, save
     from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
+    from ulr.classifier.suggestions import Merge, MissingLabel, Split, Suggestions, suggest
     from ulr.classifier.texts import as_texts, empty_texts, is_missing, label_notes
     from ulr.classifier.updating import Drift, LabelShare, update
     from ulr.classifier.word_counts import count_words
@@ -41,8 +42,12 @@ __all__ = [
     "Fitted",
     "LabelDescription",
     "LabelShare",
+    "Merge",
+    "MissingLabel",
     "Predictions",
     "Settings",
+    "Split",
+    "Suggestions",
     "WordEvidence",
     "as_texts",
     "ask",
@@ -65,6 +70,7 @@ __all__ = [
     "resolve",
     "save",
     "share_to_read",
+    "suggest",
     "teach",
     "text_encoder",
     "update",
@@ -85,6 +91,7 @@ __getattr__ = lazy_names(
     persistence="check_model_folder load save",
     questions="ask correct",
     settings="Settings resolve",
+    suggestions="Merge MissingLabel Split Suggestions suggest",
     texts="as_texts empty_texts is_missing label_notes",
     updating="Drift LabelShare update",
     word_counts="count_words",

@@ -22,6 +22,7 @@ from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.persistence import load, save
 from ulr.classifier.questions import ask, correct
 from ulr.classifier.settings import Settings
+from ulr.classifier.suggestions import Suggestions, suggest
 from ulr.classifier.texts import as_texts
 from ulr.classifier.updating import Drift, update
 from ulr.encoders import AnyEncoder
@@ -320,6 +321,15 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted, drift = update(self.fitted_, as_texts(texts))
         self._hold(fitted)
         return drift
+
+    def suggest(self, texts: Iterable[str] | None = None) -> Suggestions:
+        """Labels that are missing, labels to merge or to split, and phrases from the documents.
+
+        Of more than 5,000 texts, by default the fitted ones, a sample is examined; see
+        docs/suggest.md.
+        """
+        check_is_fitted(self)
+        return suggest(self.fitted_, None if texts is None else as_texts(texts))
 
     def report(
         self,
