@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-PAGES = ["README.md", "docs/update.md"]
+PAGES = ["README.md", "docs/update.md", "docs/trees.md", "docs/multilabel.md"]
 
 
 def blocks_of(page):

@@ -10,15 +10,17 @@ import csv
 import io
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ulr.errors import LabelError
+from ulr.label_tree import SEPARATOR, LabelTree, is_path, parts_of
 
 _VALUE_ENDINGS = (".json", ".yaml", ".yml")
 _FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
@@ -62,6 +64,11 @@ class LabelSet:
         """The names."""
         return tuple(label.name for label in self.labels)
 
+    @cached_property
+    def tree(self) -> LabelTree | None:
+        """The tree that the names form; None where no name is a path such as ``sport > tennis``."""
+        return LabelTree.of(self.names)
+
     def phrases(self, template: str | None = None) -> list[list[str]]:
         """The phrases of each label, each inside the template if there is one."""
         return [[in_template(phrase, template) for phrase in each.phrases] for each in self.labels]
@@ -87,6 +94,8 @@ class _Entry:
 
 def as_label_set(given: Any) -> LabelSet:
     """Labels from a list of names, a mapping of names to one or several phrases, or a file's `Path`.
+
+    A mapping within a mapping is a subtree. So is a name such as ``sport > tennis``.
 
     Examples
     --------
@@ -168,8 +177,8 @@ def read_labels(path: str | Path) -> LabelSet:
 
     A text file has one label per line, ``name`` or ``name: phrase; phrase``; blank lines and lines
     that begin with ``# `` are skipped. JSON and YAML hold a list of names, or a mapping of names to
-    one or several phrases. CSV and TSV files have a column ``label`` or ``name``, and possibly one
-    ``phrases``, with ``;`` between them.
+    one or several phrases, or to a mapping of the labels below. CSV and TSV files have a column
+    ``label`` or ``name``, and possibly one ``phrases``, with ``;`` between them.
     """
     path = Path(path)
     return _validated(_file_entries(path), path.name)
@@ -205,10 +214,20 @@ def _line_entry(where: str, line: str) -> _Entry:
 
 
 def _mapping_entries(items: Iterable[tuple[Any, Any]], source: str) -> list[_Entry]:
-    return [
-        _Entry(f"{source} entry {i}", name, [phrases] if isinstance(phrases, str) else phrases)
-        for i, (name, phrases) in enumerate(items, 1)
-    ]
+    entries = []
+    for i, (name, value) in enumerate(items, 1):
+        where = f"{source} entry {i}"
+        if isinstance(value, Mapping | _Pairs) and value:
+            below = value.items() if isinstance(value, Mapping) else value
+            parent = one_text(name, where, "name")
+            for entry in _mapping_entries(below, where):
+                own = one_text(entry.name, entry.where, "name")
+                # YAML has no other way to say that a leaf has no phrases of its own.
+                phrases = None if entry.phrases == [""] else entry.phrases
+                entries.append(_Entry(entry.where, f"{parent}{SEPARATOR}{own}", phrases))
+        else:
+            entries.append(_Entry(where, name, [value] if isinstance(value, str) else value))
+    return entries
 
 
 def _table_entries(text: str, source: str) -> list[_Entry]:
@@ -254,11 +273,7 @@ def _parse(text: str, path: Path) -> Any:
         # can expand a small file without bound.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
             raise ValueError("a label file cannot use YAML aliases")
-        node = yaml.compose(text, yaml.BaseLoader)
-        value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
-        if isinstance(node, yaml.MappingNode):
-            return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
-        return None if node is None else value_of(node)
+        return _value_of(yaml.compose(text, yaml.BaseLoader))
     except json.JSONDecodeError as error:
         raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
@@ -270,19 +285,29 @@ def _parse(text: str, path: Path) -> Any:
         raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
 
 
+def _value_of(node: yaml.Node | None) -> Any:
+    """The value of a YAML node, as texts, lists and `_Pairs`."""
+    if isinstance(node, yaml.MappingNode):
+        return _Pairs((_value_of(key), _value_of(item)) for key, item in node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value_of(item) for item in node.value]
+    return None if node is None else node.value
+
+
 def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
     """The only place where labels are validated."""
     labels: list[Label] = []
     names: dict[str, str] = {}
     owners: dict[str, tuple[str, str]] = {}
-    for entry in entries:
-        name = one_text(entry.name, entry.where, "name")
+    checked = [_path(one_text(entry.name, entry.where, "name"), entry.where) for entry in entries]
+    ends = Counter(parts_of(name)[i:] for name in checked for i in (-1, -2))
+    for entry, name in zip(entries, checked, strict=True):
         if name in names:
             raise LabelError(
                 f"{entry.where}: label {shown(name)} is already given at {names[name]}."
             )
         names[name] = entry.where
-        phrases = _phrases(entry, name)
+        phrases = _phrases(entry, name, ends)
         for phrase in phrases:
             if phrase in owners:
                 owner, where = owners[phrase]
@@ -296,12 +321,26 @@ def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
         place = f"{source} has" if source else "there is"
         only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
         raise LabelError(f"at least 2 labels are needed; {place} {only}.")
-    return LabelSet(tuple(labels))
+    found = LabelSet(tuple(labels))
+    for inner in () if found.tree is None else found.tree.names[len(labels) :]:
+        if inner in names:
+            raise LabelError(
+                f"{names[inner]}: label {shown(inner)} has labels below it, so that it is no label of "
+                "its own; leave it out, documents can stay there."
+            )
+    return found
 
 
-def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
+def _path(name: str, where: str) -> str:
+    """A name whose parts, if it is a path, are not empty."""
+    if is_path(name) and not all(parts_of(name)):
+        raise LabelError(f"{where}: the path {shown(name)} has an empty part.")
+    return name
+
+
+def _phrases(entry: _Entry, name: str, ends: Counter[tuple[str, ...]]) -> tuple[str, ...]:
     if entry.phrases is None:
-        return (name,)
+        return _default_phrases(name, ends)
     if not isinstance(entry.phrases, list | tuple) or isinstance(entry.phrases, _Pairs):
         raise LabelError(
             f"{entry.where}: the phrases of label {shown(name)} must be a text or a list of texts; got "
@@ -312,6 +351,19 @@ def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
     return tuple(
         one_text(phrase, entry.where, f"phrase of {shown(name)}") for phrase in entry.phrases
     )
+
+
+def _default_phrases(name: str, ends: Counter[tuple[str, ...]]) -> tuple[str, ...]:
+    """The phrases of a label without its own: the end of its path, alone and with the one above.
+
+    Both together are better than either alone (docs/trees.md). Ends that several paths have say too
+    little; without any other, the whole path is the phrase.
+    """
+    path = parts_of(name)
+    if len(path) == 1:
+        return (name,)
+    own = [path[i:] for i in (-1, -2) if ends[path[i:]] == 1]
+    return tuple(" ".join(each) for each in own or [path])
 
 
 def one_text(value: Any, where: str, what: str) -> str:

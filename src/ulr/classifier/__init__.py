@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ulr.classifier.estimator import DatalessClassifier
     from ulr.classifier.fitting import fit, known_labels, teach
     from ulr.classifier.model import Fitted, Predictions
+    from ulr.classifier.multilabel import LabelChances
     from ulr.classifier.persistence import check_model_folder, load, save
+    from ulr.classifier.placement import Placement, place
     from ulr.classifier.settings import Settings, resolve
     from ulr.classifier.texts import as_texts, empty_texts, is_missing
     from ulr.classifier.updating import Drift, LabelShare, update
@@ -36,8 +38,10 @@ __all__ = [
     "Drift",
     "EncodedTexts",
     "Fitted",
+    "LabelChances",
     "LabelDescription",
     "LabelShare",
+    "Placement",
     "Predictions",
     "Settings",
     "as_texts",
@@ -53,6 +57,7 @@ __all__ = [
     "is_missing",
     "known_labels",
     "load",
+    "place",
     "resolve",
     "save",
     "share_to_read",
@@ -72,7 +77,9 @@ __getattr__ = lazy_names(
     estimator="DatalessClassifier",
     fitting="fit known_labels teach",
     model="Fitted Predictions",
+    multilabel="LabelChances",
     persistence="check_model_folder load save",
+    placement="Placement place",
     settings="Settings resolve",
     texts="as_texts empty_texts is_missing",
     updating="Drift LabelShare update",

@@ -20,6 +20,7 @@ from ulr.classifier.encoding import (
     words_to_read,
 )
 from ulr.classifier.model import Fitted, NoneLabel
+from ulr.classifier.multilabel import fit_chances
 from ulr.classifier.reference import Reference, describe_documents
 from ulr.classifier.settings import Settings, resolve
 from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
@@ -98,6 +99,8 @@ def fit(
         fitted = _teach(teacher, documents, rows, known, n_words, progress)
     fitted = replace(fitted, integer_classes=integers, documents=documents, known=known)
     fitted = replace(fitted, reference=_reference(fitted, teacher, sample))
+    if settings.multilabel:
+        fitted = replace(fitted, chances=fit_chances(fitted))
     return replace(fitted, diagnosis=_diagnose(fitted, documents.texts))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import option_groups
@@ -33,11 +34,21 @@ def predict(
     ulr predict news-model "The striker scored twice"
     """
     with plain_errors():
+        from ulr.classifier import place
+
         fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")
-            print_predictions(fitted.names, fitted.predict(inputs.file, n_threads=1), json)
+            found, chances = fitted.predict(inputs.file, n_threads=1), fitted.chances
+            labels: Any = fitted.names[found.labels]
+            probabilities = found.probabilities
+            if (placement := place(fitted, found)) is not None:
+                labels = placement.paths
+            if chances is not None:
+                labels = chances.names(found, fitted.names)
+                probabilities = chances.chances(found)
+            print_predictions(fitted.names, labels, probabilities, found.empty, json)
             return
         from ulr.jobs import predict as predict_documents
 
