@@ -5,7 +5,7 @@ import pytest
 
 from tiny_task import LABELS, generated_texts, static
 from ulr import DatalessClassifier
-from ulr.errors import ArrayError
+from ulr.errors import ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +75,10 @@ def test_a_saved_model_gives_the_same_labels(pairs, by_mean, tmp_path):
 
 @pytest.mark.parametrize("number", [0, -1, 3.5, "two", None])
 def test_numbers_without_a_meaning_are_refused(number):
-    with pytest.raises(ArrayError, match="multilabel must be True or False"):
+    with pytest.raises(ParameterError, match="multilabel must be True or False"):
         classifier(number).fit(["a"])
 
 
 def test_several_labels_and_a_none_label_do_not_go_together():
-    with pytest.raises(ArrayError, match="do not go together"):
+    with pytest.raises(ParameterError, match="do not go together"):
         DatalessClassifier(LABELS, multilabel=True, none_share=0.1).fit(["a"])

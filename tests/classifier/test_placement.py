@@ -6,7 +6,7 @@ import pytest
 from tiny_task import generated_texts, static
 from ulr import DatalessClassifier
 from ulr.classifier import place
-from ulr.errors import ArrayError
+from ulr.errors import ParameterError
 
 TREE = {
     "leisure": {"sports": None},
@@ -79,5 +79,5 @@ def test_a_saved_model_places_documents_alike(task, fitted, tmp_path):
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, "0.5", True])
 def test_thresholds_that_are_no_probability_are_refused(threshold):
-    with pytest.raises(ArrayError, match="path_threshold must be between 0 and 1"):
+    with pytest.raises(ParameterError, match="path_threshold must be between 0 and 1"):
         DatalessClassifier(TREE, path_threshold=threshold).fit(["a"])
