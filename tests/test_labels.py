@@ -124,7 +124,7 @@ def test_labels_that_cannot_be_used_are_refused_by_place(given, message):
         ("a.txt", "caf\xe9\n".encode("latin-1"), "a.txt cannot be read as UTF-8 text: "),
         ("a.json", '{"a": "x",\n"a": "y"}', "a.json entry 2: label 'a' is already given at a.json"),
         ("a.json", '{"a": "x", "b": "x"}', "a.json entry 2: phrase 'x' of label 'b' is already"),
-        ("a.json", '{"a": {"b": "c"}}', "a.json entry 1: the phrases of label 'a' must be a text"),
+        ("a.json", '{"a": [{"b": "c"}]}', "a.json entry 1: a phrase of 'a' must be a text"),
         ("a.json", '["a",\n"b"', "a.json line 2 is not JSON: "),
         ("a.json", '"a"', "a.json must hold a list of names or a mapping of names to phrases."),
         ("a.yaml", "a: x\na: y", "a.yaml entry 2: label 'a' is already given at a.yaml entry 1."),

@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-# Pages whose code blocks of Python run.
-PAGES = ["README.md", "docs/ask.md", "docs/explain.md", "docs/suggest.md", "docs/update.md"]
+NAMES = ("ask", "explain", "multilabel", "suggest", "trees", "update")
+PAGES = ["README.md", *(f"docs/{name}.md" for name in NAMES)]
 
 
 def blocks_of(page):

@@ -6,18 +6,20 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ulr.errors import LabelError
+from ulr.label_tree import SEPARATOR
 
 VALUE_ENDINGS = (".json", ".yaml", ".yml")
 _SHOWN = 80
+# A paragraph has fewer. Memory grows with the square of a word's length: 40,000 letters took 14 GB.
+MOST_LETTERS = 2_000
 _NAME_COLUMNS = ("label", "name")
 # Columns of a label file whose cells describe a label in place of its name. In the second group, a
 # cell without ";" may separate its words by commas.
@@ -74,11 +76,21 @@ def line_entry(where: str, line: str) -> Entry:
 
 
 def mapping_entries(items: Iterable[tuple[Any, Any]], source: str) -> list[Entry]:
-    """Labels from pairs of a name, and one or several phrases."""
-    return [
-        Entry(f"{source} entry {i}", name, [phrases] if isinstance(phrases, str) else phrases)
-        for i, (name, phrases) in enumerate(items, 1)
-    ]
+    """Labels from pairs of a name, and one or several phrases or the labels below it in a tree."""
+    entries = []
+    for i, (name, value) in enumerate(items, 1):
+        where = f"{source} entry {i}"
+        if isinstance(value, Mapping | Pairs) and value:
+            below = value.items() if isinstance(value, Mapping) else value
+            parent = one_text(name, where, "name")
+            for entry in mapping_entries(below, where):
+                own = one_text(entry.name, entry.where, "name")
+                # YAML has no other way to say that a leaf has no phrases of its own.
+                phrases = None if entry.phrases == [""] else entry.phrases
+                entries.append(Entry(entry.where, f"{parent}{SEPARATOR}{own}", phrases))
+        else:
+            entries.append(Entry(where, name, [value] if isinstance(value, str) else value))
+    return entries
 
 
 def _table_entries(text: str, source: str, notes: list[str]) -> list[Entry]:
@@ -159,18 +171,7 @@ def _parse(text: str, path: Path) -> Any:
         # can expand a small file without bound.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
             raise ValueError("a label file cannot use YAML aliases")
-        node = yaml.compose(text, yaml.BaseLoader)
-        value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
-        if isinstance(node, yaml.MappingNode):
-            return Pairs((value_of(key), value_of(item)) for key, item in node.value)
-        if isinstance(node, yaml.SequenceNode):
-            return [
-                Pairs((value_of(key), value_of(item)) for key, item in each.value)
-                if isinstance(each, yaml.MappingNode)
-                else value_of(each)
-                for each in node.value
-            ]
-        return None if node is None else value_of(node)
+        return _value_of(yaml.compose(text, yaml.BaseLoader))
     except json.JSONDecodeError as error:
         raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
@@ -180,6 +181,32 @@ def _parse(text: str, path: Path) -> Any:
         raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
     except (ValueError, RecursionError) as error:
         raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
+
+
+def _value_of(node: yaml.Node | None) -> Any:
+    """The value of a YAML node, as texts, lists and `Pairs`."""
+    if isinstance(node, yaml.MappingNode):
+        return Pairs((_value_of(key), _value_of(item)) for key, item in node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value_of(item) for item in node.value]
+    return None if node is None else node.value
+
+
+def one_text(value: Any, where: str, what: str) -> str:
+    """A name or phrase with single blanks; an error says where it stands and what it is."""
+    if not isinstance(value, str):
+        raise LabelError(f"{where}: a {what} must be a text; got {shown(value)}.")
+    if not value.strip():
+        raise LabelError(f"{where}: a {what} is empty.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise LabelError(
+            f"{where}: a {what} holds half a character, {shown(value)}; write it again."
+        )
+    if len(value) > MOST_LETTERS:
+        raise LabelError(
+            f"{where}: a {what} has {len(value):,} letters; at most {MOST_LETTERS:,} are possible."
+        )
+    return " ".join(value.split())
 
 
 def shown(value: Any) -> str:

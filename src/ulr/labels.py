@@ -11,9 +11,11 @@ import io
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +23,20 @@ import yaml
 
 from ulr.errors import LabelError
 from ulr.label_files import (
+    MOST_LETTERS,
     VALUE_ENDINGS,
     Entry,
     Pairs,
     file_entries,
     line_entry,
     mapping_entries,
+    one_text,
     shown,
     text_entries,
 )
+from ulr.label_tree import LabelTree, is_path, parts_of
 
 LABEL_FILE_ENDINGS = (".txt", ".csv", ".tsv", *VALUE_ENDINGS)
-# A paragraph has fewer. Memory grows with the square of a word's length: 40,000 letters took 14 GB.
-_MOST_LETTERS = 2_000
 
 # Lists of names that can be given as extra labels.
 NAMED_LISTS: dict[str, tuple[str, ...]] = {
@@ -74,6 +77,11 @@ class LabelSet:
         """The names."""
         return tuple(label.name for label in self.labels)
 
+    @cached_property
+    def tree(self) -> LabelTree | None:
+        """The tree that the names form; None where no name is a path such as ``sport > tennis``."""
+        return LabelTree.of(self.names)
+
     def phrases(self, template: str | None = None) -> list[list[str]]:
         """The phrases of each label, each inside the template if there is one."""
         return [[in_template(phrase, template) for phrase in each.phrases] for each in self.labels]
@@ -87,13 +95,15 @@ def in_template(phrase: str, template: str | None) -> str:
         raise LabelError(
             f"a template must contain {{}} where the phrase goes; got {shown(template)}."
         )
-    if len(template) > _MOST_LETTERS:
-        raise LabelError(f"a template can have at most {_MOST_LETTERS:,} letters.")
+    if len(template) > MOST_LETTERS:
+        raise LabelError(f"a template can have at most {MOST_LETTERS:,} letters.")
     return template.replace("{}", phrase)
 
 
 def as_label_set(given: Any) -> LabelSet:
     """Labels from a list of names, a mapping of names to one or several phrases, or a file's `Path`.
+
+    A mapping within a mapping is a subtree. So is a name such as ``sport > tennis``.
 
     Examples
     --------
@@ -202,9 +212,10 @@ def read_labels(path: str | Path) -> LabelSet:
 
     A text file has one label per line, ``name`` or ``name: phrase; phrase``; blank lines and lines
     that begin with ``# `` are skipped. JSON and YAML hold a list of names, or a mapping of names to
-    one or several phrases, or a list of objects. CSV and TSV files, and such objects, have a column
-    ``label`` or ``name``, and possibly ``phrases``, ``description``, ``definition``, ``keywords``,
-    ``synonyms`` or ``examples``, with ``;`` between several. ``notes`` name other columns.
+    one or several phrases, or to a mapping of the labels below, or a list of objects. CSV and TSV
+    files, and such objects, have a column ``label`` or ``name``, and possibly ``phrases``,
+    ``description``, ``definition``, ``keywords``, ``synonyms`` or ``examples``, with ``;`` between
+    several. ``notes`` name other columns.
     """
     path, notes = Path(path), list[str]()
     return _validated(file_entries(path, notes), path.name, notes)
@@ -256,14 +267,15 @@ def _validated(
     labels: list[Label] = []
     names: dict[str, str] = {}
     owners: dict[str, tuple[str, str]] = {}
-    for entry in entries:
-        name = one_text(entry.name, entry.where, "name")
+    checked = [_path(one_text(entry.name, entry.where, "name"), entry.where) for entry in entries]
+    ends = Counter(parts_of(name)[i:] for name in checked for i in (-1, -2))
+    for entry, name in zip(entries, checked, strict=True):
         if name in names:
             raise LabelError(
                 f"{entry.where}: label {shown(name)} is already given at {names[name]}."
             )
         names[name] = entry.where
-        phrases = _phrases(entry, name)
+        phrases = _phrases(entry, name, ends)
         for phrase in phrases:
             if phrase in owners:
                 owner, where = owners[phrase]
@@ -277,12 +289,26 @@ def _validated(
         place = f"{source} has" if source else "there is"
         only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
         raise LabelError(f"at least 2 labels are needed; {place} {only}.")
-    return LabelSet(tuple(labels), tuple(notes))
+    found = LabelSet(tuple(labels), tuple(notes))
+    for inner in () if found.tree is None else found.tree.names[len(labels) :]:
+        if inner in names:
+            raise LabelError(
+                f"{names[inner]}: label {shown(inner)} has labels below it, so that it is no label of "
+                "its own; leave it out, documents can stay there."
+            )
+    return found
 
 
-def _phrases(entry: Entry, name: str) -> tuple[str, ...]:
+def _path(name: str, where: str) -> str:
+    """A name whose parts, if it is a path, are not empty."""
+    if is_path(name) and not all(parts_of(name)):
+        raise LabelError(f"{where}: the path {shown(name)} has an empty part.")
+    return name
+
+
+def _phrases(entry: Entry, name: str, ends: Counter[tuple[str, ...]]) -> tuple[str, ...]:
     if entry.phrases is None:
-        return (name,)
+        return _default_phrases(name, ends)
     if not isinstance(entry.phrases, list | tuple) or isinstance(entry.phrases, Pairs):
         raise LabelError(
             f"{entry.where}: the phrases of label {shown(name)} must be a text or a list of texts; got "
@@ -295,18 +321,14 @@ def _phrases(entry: Entry, name: str) -> tuple[str, ...]:
     )
 
 
-def one_text(value: Any, where: str, what: str) -> str:
-    """A name or phrase with single blanks; an error says where it stands and what it is."""
-    if not isinstance(value, str):
-        raise LabelError(f"{where}: a {what} must be a text; got {shown(value)}.")
-    if not value.strip():
-        raise LabelError(f"{where}: a {what} is empty.")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise LabelError(
-            f"{where}: a {what} holds half a character, {shown(value)}; write it again."
-        )
-    if len(value) > _MOST_LETTERS:
-        raise LabelError(
-            f"{where}: a {what} has {len(value):,} letters; at most {_MOST_LETTERS:,} are possible."
-        )
-    return " ".join(value.split())
+def _default_phrases(name: str, ends: Counter[tuple[str, ...]]) -> tuple[str, ...]:
+    """The phrases of a label without its own: the end of its path, alone and with the one above.
+
+    Both together are better than either alone (docs/trees.md). Ends that several paths have say too
+    little; without any other, the whole path is the phrase.
+    """
+    path = parts_of(name)
+    if len(path) == 1:
+        return (name,)
+    own = [path[i:] for i in (-1, -2) if ends[path[i:]] == 1]
+    return tuple(" ".join(each) for each in own or [path])

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from ulr.classifier.explanation import Explanation, WordEvidence, explain
     from ulr.classifier.fitting import fit, known_labels, refit, teach
     from ulr.classifier.model import Fitted, Predictions
+    from ulr.classifier.multilabel import LabelChances
     from ulr.classifier.persistence import check_model_folder, load, save
+    from ulr.classifier.placement import Placement, place
     from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
     from ulr.classifier.suggestions import Merge, MissingLabel, Split, Suggestions, suggest
@@ -40,10 +42,12 @@ __all__ = [
     "EncodedTexts",
     "Explanation",
     "Fitted",
+    "LabelChances",
     "LabelDescription",
     "LabelShare",
     "Merge",
     "MissingLabel",
+    "Placement",
     "Predictions",
     "Settings",
     "Split",
@@ -66,6 +70,7 @@ __all__ = [
     "known_labels",
     "label_notes",
     "load",
+    "place",
     "refit",
     "resolve",
     "save",
@@ -88,7 +93,9 @@ __getattr__ = lazy_names(
     estimator="DatalessClassifier",
     fitting="fit known_labels refit teach",
     model="Fitted Predictions",
+    multilabel="LabelChances",
     persistence="check_model_folder load save",
+    placement="Placement place",
     questions="ask correct",
     settings="Settings resolve",
     suggestions="Merge MissingLabel Split Suggestions suggest",

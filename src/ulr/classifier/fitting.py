@@ -21,6 +21,7 @@ from ulr.classifier.encoding import (
     words_to_read,
 )
 from ulr.classifier.model import Fitted, NoneLabel
+from ulr.classifier.multilabel import fit_chances
 from ulr.classifier.reference import Reference, describe_documents
 from ulr.classifier.settings import Settings, resolve
 from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
@@ -134,7 +135,10 @@ def _fit_documents(
         teacher = _fit(sample, codes, inputs, progress, before)
         fitted = _teach(teacher, documents, inputs.sample, known, inputs.n_words, progress, before)
     fitted = replace(fitted, documents=documents, known=known, inputs=inputs)
-    return replace(fitted, reference=_reference(fitted, teacher, sample))
+    fitted = replace(fitted, reference=_reference(fitted, teacher, sample))
+    if inputs.settings.multilabel:
+        fitted = replace(fitted, chances=fit_chances(fitted))
+    return fitted
 
 
 def teach(

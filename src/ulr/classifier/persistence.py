@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.classifier.model import CONFIDENCE_LEVELS, Fitted, NoneLabel
+from ulr.classifier.multilabel import LabelChances
 from ulr.classifier.reference import LEVELS, Reference
 from ulr.classifier.settings import Settings
 from ulr.classifier.word_counts import N_COLUMNS
 from ulr.encoders import ENCODERS, AnyEncoder, Encoder, fingerprint, load_encoder
 from ulr.errors import ArrayError, EncoderError, ModelError
 from ulr.files import atomic_folder, check_destination, sha256
-from ulr.labels import one_text
+from ulr.label_files import one_text
 from ulr.refinement import DISTANCES, METHODS, Rule, rule_from_arrays
 
-_FORMAT = 9
+_FORMAT = 10
 _SETTINGS, _ARRAYS = "model.json", "arrays.safetensors"
 _MOST_READS = 5  # of a model that is replaced while it is read
 _MOST_JSON_BYTES = 64 << 20
@@ -68,6 +69,8 @@ def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
             if each.name not in _REFERENCE_ARRAYS
         }
         arrays |= {f"reference.{name}": getattr(reference, name) for name in _REFERENCE_ARRAYS}
+    if (chances := fitted.chances) is not None:
+        arrays["chances"] = chances.array()
     if student is not None:
         content["student"] = {
             "encoder_fingerprint": fingerprint(student.settings.encoder),
@@ -168,6 +171,7 @@ def _load(folder: Path, encoder: str | AnyEncoder | None, cache: str | Path | No
             integer_classes=content["integer_classes"] is True,
             strong_share=_number(content["strong_share"]),
             reference=_reference(content["reference"], own, fitted.rule),
+            chances=LabelChances.of_array(own.get("chances"), len(settings.labels)),
         )
         if (student := content["student"]) is None:
             return fitted

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LEVELS = 101  # quantiles of the similarity
 # Documents of the reference, or so many per label: the sums of more change no quantile noticeably.
+_BLOCK_NUMBERS = 1 << 23  # documents times labels that probabilities are computed of at once
 _SAMPLE, _SAMPLE_PER_LABEL = 2_048, 32
 
 Floats = NDArray[np.float64]
@@ -85,7 +86,7 @@ def describe_documents(
     levels = np.quantile(similarity, np.linspace(0, 1, LEVELS)) if len(similarity) else [0.0]
     return Reference(
         label_counts(predictions, n_labels),
-        label_shares(predictions, n_labels).mean(axis=0),
+        mean_shares(predictions, n_labels),
         sums / np.maximum(sizes, 1)[:, None],
         np.broadcast_to(np.asarray(levels, dtype=np.float64), LEVELS),
         len(similarity),
@@ -104,6 +105,17 @@ def label_shares(predictions: Predictions, n_labels: int) -> Floats:
     """(n, n_labels) probabilities of the labels without the none label, of documents with words."""
     found = predictions.probabilities[~predictions.empty, :n_labels]
     return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12))
+
+
+def mean_shares(predictions: Predictions, n_labels: int) -> Floats:
+    """(n_labels,) mean of `label_shares`, by blocks: all of many labels need much memory."""
+    step = max(1, _BLOCK_NUMBERS // n_labels)
+    blocks = (
+        label_shares(predictions.rows(slice(start, start + step)), n_labels).sum(axis=0)
+        for start in range(0, len(predictions.labels), step)
+    )
+    total = np.sum(list(blocks), axis=0)
+    return np.asarray(total / np.count_nonzero(~predictions.empty))
 
 
 def mean_confidence(predictions: Predictions) -> float:

@@ -94,7 +94,7 @@ def _plain_warnings() -> Iterator[None]:
 
 def _option_of(parameter: str) -> str:
     """The option that sets a parameter of the classifier."""
-    others = {"none_share": "--none", "random_state": "--seed"}
+    others = {"multilabel": "--multi", "none_share": "--none", "random_state": "--seed"}
     return others.get(parameter, "--" + parameter.replace("_", "-"))
 
 

@@ -149,7 +149,8 @@ class ClassifierOptions:
             "--labels",
             "-l",
             help="The labels: 'world, sports, business', or a .txt, .csv, .json or .yaml file. "
-            "'name: phrase; phrase' gives other words for a name. Repeated, they add up.",
+            "'name: phrase; phrase' gives other words for a name, 'sport > tennis' makes a tree. "
+            "Repeated, they add up.",
         ),
     ]
     none_share: Annotated[
@@ -164,6 +165,23 @@ class ClassifierOptions:
     none_label: Annotated[str, option(LABELS, help="Label of documents that get no label.")] = (
         Settings.none_label
     )
+    multilabel: Annotated[
+        float | None,
+        option(
+            LABELS,
+            "--multi",
+            help="Several labels a document, in a column 'labels': those with at least this chance, "
+            "such as 0.5, or so many on average, such as 1.8.",
+        ),
+    ] = None
+    path_threshold: Annotated[
+        float,
+        option(
+            LABELS,
+            help="In a tree of labels ('sport > tennis', or nested .yaml or .json), a document goes "
+            "down to the nodes that it belongs to with at least this probability.",
+        ),
+    ] = Settings.path_threshold
     encoder: Annotated[
         str,
         option(
@@ -275,6 +293,9 @@ class ClassifierOptions:
 
         if self.none_share is None and self.none_label != Settings.none_label:
             note_no_effect("--none-label", "without --none")
+        labels = labels_from_arguments(self.labels)
+        if labels.tree is None and self.path_threshold != Settings.path_threshold:
+            note_no_effect("--path-threshold", "without a tree of labels")
         if self.method == "none" and self.max_iter != Settings.max_iter:
             note_no_effect("--max-iter", "with --method none")
         given = {
@@ -283,7 +304,8 @@ class ClassifierOptions:
             if hasattr(self, each.name)  # a file has no y to ignore
         }
         given |= {
-            "labels": labels_from_arguments(self.labels),
+            "labels": labels,
+            "multilabel": False if self.multilabel is None else self.multilabel,
             "prior": proportions_of(self.prior),
             "extra_labels": extra_labels_of(self.extra_labels),
             "fit_sample": fit_sample_of(self.fit_sample),

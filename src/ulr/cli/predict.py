@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ulr.cli.console import ProgressBar, note, plain_errors, print_json
 from ulr.cli.groups import option_groups
@@ -44,15 +45,22 @@ def predict(
     with plain_errors() as outputs:
         outputs.watch(output.output)
         from ulr.classifier import explain as explain_texts
-        from ulr.classifier import label_notes
+        from ulr.classifier import label_notes, place
 
         fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")
-            predictions = fitted.predict(inputs.file, n_threads=1)
-            found = explain_texts(fitted, inputs.file, predictions=predictions) if explain else None
-            print_predictions(fitted.names, predictions, json, found)
+            found, chances = fitted.predict(inputs.file, n_threads=1), fitted.chances
+            labels: Any = fitted.names[found.labels]
+            probabilities = found.probabilities
+            if (placement := place(fitted, found)) is not None:
+                labels = placement.paths
+            if chances is not None:
+                labels = chances.names(found, fitted.names)
+                probabilities = chances.chances(found)
+            why = explain_texts(fitted, inputs.file, predictions=found) if explain else None
+            print_predictions(fitted.names, labels, probabilities, found.empty, json, why)
             return
         from ulr.jobs import predict as predict_documents
 

@@ -41,6 +41,7 @@ from ulr.jobs import (
     Sample,
     Support,
     Tally,
+    added_columns,
     output_names,
 )
 from ulr.progress import NO_PROGRESS, Progress
@@ -166,6 +167,7 @@ def classify_partitions(
         first=first.table.sources[0],
         columns=first.columns,
         prefix=prefix,
+        added=tuple(added_columns(prefix, settings)),
         folder=storage.absolute(folder),
         vectors=None if vectors is None else storage.absolute(vectors),
         most=settings.fit_limit,

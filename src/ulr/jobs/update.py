@@ -28,7 +28,7 @@ def update(
     on; the others are labelled while the output is written.
     """
     started, output = time.perf_counter(), output or Output()
-    output.check(documents.table, refined=False)
+    output.check(documents.table, fitted.settings, refined=False)
     n_truncated = truncated_texts(fitted.settings.encoder)
     sample = draw_sample(documents, _COMPARED, fitted.settings.random_state, progress)
     fitted, drift = update_classifier(fitted, sample.texts, progress, n_words=sample.n_words)

@@ -116,7 +116,12 @@ def in_batches(rows: Iterable[tuple[Value, str]]) -> Iterator[tuple[list[Value],
 
 
 def as_cell(value: Any) -> Any:
-    """A value for a format that has no nested ones and no null; those are JSON and nothing."""
+    """A value for a format that has no nested ones and no null; those are JSON and nothing.
+
+    Tuples are several labels, whose names are joined.
+    """
+    if isinstance(value, tuple):
+        return "; ".join(value)
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None else value

@@ -197,7 +197,7 @@ def write_table(
     added: dict[str, type],
     stdout: IO[bytes] | None = None,
 ) -> None:
-    """Write batches of a table with added columns, whose types are `str` or `float`.
+    """Write batches of a table with added columns: `str`, `float`, or `tuple` for several labels.
 
     The ending of the path or address says the format; ``-`` is standard output, in the format of
     the table's first file. A file appears when it is complete.
