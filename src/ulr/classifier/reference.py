@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEVELS = 101  # quantiles of the similarity
 # Documents of the reference, or so many per label: the sums of more change no quantile noticeably.
-_BLOCK_NUMBERS = 1 << 23  # documents times labels that probabilities are computed of at once
+_BLOCK_NUMBERS = 1 << 20  # documents times labels that probabilities are computed of at once
 _SAMPLE, _SAMPLE_PER_LABEL = 2_048, 32
 
 Floats = NDArray[np.float64]

@@ -186,7 +186,8 @@ def fit_words(
     most = min(constants.MOST_WORDS, constants.MOST_KEPT_WEIGHTS // n_labels)
     if len(columns) > most:
         totals = _totals(weights, posterior_of, n_labels)
-        information = (totals * naive_bayes(totals, totals)).sum(axis=1)
+        totals *= naive_bayes(totals, totals)
+        information = totals.sum(axis=1)
         del totals
         best = np.sort(np.argpartition(-information, most)[:most])
         columns, idf = columns[best], idf[best]
