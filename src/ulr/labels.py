@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from ulr.errors import LabelError
 _VALUE_ENDINGS = (".json", ".yaml", ".yml")
 _FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
 _SHOWN = 80
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
 # Lists of names that can be given as extra labels.
 NAMED_LISTS: dict[str, tuple[str, ...]] = {
@@ -175,6 +177,24 @@ def read_labels(path: str | Path) -> LabelSet:
     return _validated(_file_entries(path), path.name)
 
 
+def parse_labels(text: str, file_name: str | None = None) -> LabelSet:
+    """Labels from the content of a label file, or from a list that was pasted: one or more.
+
+    A pasted list has names between commas, semicolons, tabs or line breaks. Of several lines, one
+    with a colon or tab is a label with its phrases.
+
+    Examples
+    --------
+    >>> from ulr.labels import parse_labels
+    >>> parse_labels("world, sports; business").names
+    ('world', 'sports', 'business')
+    >>> parse_labels('{"money": ["refund", "billing"]}', "labels.json").phrases()
+    [['refund', 'billing']]
+    """
+    entries = _pasted_entries(text) if file_name is None else _text_entries(text, file_name)
+    return _validated(entries, file_name or "the list", least=1)
+
+
 def _file_entries(path: Path) -> list[_Entry]:
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -182,21 +202,41 @@ def _file_entries(path: Path) -> list[_Entry]:
         raise LabelError(f"there is no label file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    ending = path.suffix.lower()
+    return _text_entries(text, path.name)
+
+
+def _text_entries(text: str, file_name: str) -> list[_Entry]:
+    ending = os.path.splitext(file_name)[1].lower()
     if ending in (".csv", ".tsv"):
-        return _table_entries(text, path.name)
+        return _table_entries(text, file_name)
     if ending not in _VALUE_ENDINGS:
         return [
-            _line_entry(f"{path.name} line {number}", line)
+            _line_entry(f"{file_name} line {number}", line)
             for number, line in enumerate(text.splitlines(), 1)
             if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# ")
         ]
-    value = _parse(text, path)
+    value = _parse(text, file_name)
     if isinstance(value, _Pairs):
-        return _mapping_entries(value, path.name)
+        return _mapping_entries(value, file_name)
     if isinstance(value, list):
-        return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
-    raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
+        return [_Entry(f"{file_name} entry {i}", name) for i, name in enumerate(value, 1)]
+    raise LabelError(f"{file_name} must hold a list of names or a mapping of names to phrases.")
+
+
+def _pasted_entries(text: str) -> list[_Entry]:
+    lines = [_BULLET.sub("", line) for line in text.strip().splitlines()]
+    entries = []
+    for number, line in enumerate(lines, 1):
+        name, mark, phrases = re.split(r"([:\t]|$)", line, maxsplit=1)
+        # "a, b: x; y, c" in a single line is three labels, as on the command line.
+        if len(lines) > 1 and phrases.strip() and not re.search("[,;]", name):
+            own = phrases.split(";" if ";" in phrases else ",")
+            own = [phrase for phrase in own if phrase.strip()]
+            entries.append(_Entry(f"line {number}", name, own))
+        else:
+            items = re.split(r"[,\t]" if mark == ":" else r"[,;\t]", line)
+            entries += [_line_entry(f"line {number}", item) for item in items if item.strip()]
+    return entries
 
 
 def _line_entry(where: str, line: str) -> _Entry:
@@ -245,10 +285,10 @@ class _Pairs(list[tuple[Any, Any]]):
     """A mapping as its pairs, so that a name that is given twice is not lost."""
 
 
-def _parse(text: str, path: Path) -> Any:
+def _parse(text: str, file_name: str) -> Any:
     """The value of a JSON or YAML file; mappings are `_Pairs`, scalars of YAML are texts."""
     try:
-        if path.suffix.lower() == ".json":
+        if file_name.lower().endswith(".json"):
             return json.loads(text, object_pairs_hook=_Pairs)
         # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases
         # can expand a small file without bound.
@@ -260,17 +300,17 @@ def _parse(text: str, path: Path) -> Any:
             return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
         return None if node is None else value_of(node)
     except json.JSONDecodeError as error:
-        raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
+        raise LabelError(f"{file_name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or error
-        raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
+        raise LabelError(f"{file_name}{line} is not YAML: {problem}.") from None
     except (ValueError, RecursionError) as error:
-        raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
+        raise LabelError(f"{file_name} cannot be read: {str(error)[:_SHOWN]}.") from None
 
 
-def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
+def _validated(entries: list[_Entry], source: str | None = None, least: int = 2) -> LabelSet:
     """The only place where labels are validated."""
     labels: list[Label] = []
     names: dict[str, str] = {}
@@ -292,10 +332,11 @@ def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
                 )
             owners[phrase] = (name, entry.where)
         labels.append(Label(name, phrases))
-    if len(labels) < 2:
+    if len(labels) < least:
         place = f"{source} has" if source else "there is"
         only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
-        raise LabelError(f"at least 2 labels are needed; {place} {only}.")
+        needed = "1 label is" if least == 1 else f"{least} labels are"
+        raise LabelError(f"at least {needed} needed; {place} {only}.")
     return LabelSet(tuple(labels))
 
 

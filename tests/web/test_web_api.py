@@ -120,6 +120,81 @@ def test_texts_are_encoded_and_their_words_counted_once(new_client, new_person, 
     assert encoder.n_encoded == 2 * len(documents.texts) + 2 * (3 + 4 + 4)
 
 
+def test_another_encoder_encodes_again_and_is_loaded_once(new_client, new_person, table):
+    encoder = CountingEncoder()
+    client = new_client(encoder=encoder)
+    status = client.get("/api/status").json()
+    names = [each["name"] for each in status["encoders"]]
+    assert names[0] == status["encoder"] == "CountingEncoder"
+    assert {"static", "auto"} < set(names)
+    people = [new_person(client, table) for _ in range(2)]
+    before = people[0].classify()
+    n_encoded = encoder.n_encoded
+    for person in people:
+        person.start(LABELS, encoder="static")
+        person.finish()
+        assert person.get()["encoder"] == person.get("/view")["result"]["encoder"] == "static"
+    assert encoder.n_encoded == n_encoded
+    assert people[0].get("/view")["documents"]["label"] != before["documents"]["label"]
+    sessions = [client.app.state.server.sessions.get(each.info["id"]) for each in people]
+    assert len({id(session.run.fitted.settings.encoder) for session in sessions}) == 1
+    assert "encoder must be one of" in person.start(LABELS, status=400, encoder="x")["error"]
+
+
+def test_a_share_of_none_of_these_gets_no_label_and_can_be_corrected(person, documents):
+    labels = [{"name": each} for each in LABELS]
+    person.start(labels, none_share=0.25)
+    person.finish()
+    view = person.get("/view")
+    assert person.get()["none_share"] == 0.25
+    assert [each["id"] for each in view["labels"]] == [0, 1, 2, None]
+    expected = DatalessClassifier(LABELS, encoder=static(), none_share=0.25)
+    assert (
+        view["documents"]["label"]
+        == expected.fit(documents.texts).fitted_.predictions.labels.tolist()
+    )
+    row = view["documents"]["row"][view["documents"]["label"].index(3)]
+    person.post("/corrections", {"rows": [row], "label": "sports"})
+    rows = person.get("/download/table").decode().splitlines()
+    assert rows[row].split(",")[-3] == "sports"
+    person.start(person.get()["labels"], none_share=0.25)
+    person.finish()
+    assert person.get("/view")["documents"]["label"][row - 1] == 0
+
+
+def test_a_document_that_is_none_of_these_takes_no_part(person, documents):
+    person.classify()
+    info = person.post("/corrections", {"rows": [2, 5], "label": "none of these"})
+    assert info["corrections"][0] == {"row": 2, "label": "none of these"}
+    assert "corrected yet" in person.get("/download/examples", 400)["error"]
+    assert person.get("/download/table").decode().splitlines()[2].split(",")[-3] == ""
+    view = person.classify(info["labels"])
+    texts = [text if i not in (1, 4) else "" for i, text in enumerate(documents.texts)]
+    expected = DatalessClassifier(LABELS, encoder=static()).fit(texts).fitted_.predictions.labels
+    assert view["documents"]["label"] == expected.tolist()
+    assert expected[[1, 4]].tolist() == [-1, -1]
+    assert ["none of these" in change for change in view["changes"]].count(True) > 0
+    assert set(view["next"]).isdisjoint((1, 4))
+    for what in ("table", "model", "report"):
+        assert person.get(f"/download/{what}")
+    person.post("/corrections", {"rows": [2, 5], "label": None})
+    assert person.classify(info["labels"])["documents"]["label"][1] >= 0
+
+
+def test_labels_are_read_from_a_list_or_a_file(client):
+    def read(text, name=None, status=200):
+        answer = client.post("/api/labels", json={"text": text, "name": name})
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    assert read("a, b: x; y") == {
+        "labels": [{"name": "a", "phrases": ["a"]}, {"name": "b", "phrases": ["x", "y"]}]
+    }
+    assert read("label,phrases\na,x;y\n", "l.csv")["labels"][0]["phrases"] == ["x", "y"]
+    assert "line 1 is not JSON" in read("[", "l.json", 400)["error"]
+    assert "at least 1 label" in read("", None, 400)["error"]
+
+
 CSV = b"id,text\n1,a late goal\n2,shares fell\n"
 UPLOADS = {"a.csv.gz": gzip.compress(CSV), "a.txt": b"a late goal\nshares fell\n"}
 

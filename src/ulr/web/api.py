@@ -16,14 +16,15 @@ from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
 from ulr import __version__
-from ulr.encoders import Encoder
 from ulr.jobs import text_columns
+from ulr.labels import parse_labels
 from ulr.web import schemas
 from ulr.web.classification import classify
 from ulr.web.downloads import Format, What, write_download
+from ulr.web.encoders import Encoders
 from ulr.web.jobs import Job, JobState
 from ulr.web.security import UPLOAD_PATH
-from ulr.web.sessions import Conflict, Run, Session, Sessions
+from ulr.web.sessions import Conflict, Options, Run, Session, Sessions
 from ulr.web.settings import ServerSettings
 
 EXAMPLE = "news_blurbs.csv"
@@ -36,7 +37,7 @@ class Server:
     """What the routes share."""
 
     settings: ServerSettings
-    encoder: Encoder
+    encoders: Encoders
     sessions: Sessions
     predicting: CapacityLimiter  # as many at a time as cores; more only wait for each other
 
@@ -93,7 +94,8 @@ def status(server: AnyServer) -> schemas.Status:
     settings = server.settings
     return schemas.Status(
         version=__version__,
-        encoder=getattr(server.encoder, "spec", None) or type(server.encoder).__name__,
+        encoder=server.encoders.name,
+        encoders=list(server.encoders.choices.values()),
         predicts=settings.model is not None,
         labels=[] if settings.model is None else list(settings.model.settings.label_set.names),
         limits=schemas.Limits(
@@ -104,6 +106,13 @@ def status(server: AnyServer) -> schemas.Status:
             texts=settings.max_texts,
         ),
     )
+
+
+@router.post("/api/labels")
+def read_labels(given: schemas.LabelText) -> schemas.Labels:
+    """Read a label file or a pasted list of labels; nothing is kept."""
+    found = parse_labels(given.text, given.name)
+    return schemas.Labels(labels=[schemas.NamedLabel(**vars(label)) for label in found])
 
 
 @router.post(
@@ -160,13 +169,18 @@ def end_session(server: AnyServer, session: AnySession) -> None:
 @session_router.post("/run", status_code=202)
 def run(server: AnyServer, session: AnySession, given: schemas.RunInput) -> schemas.SessionInfo:
     """Classify the documents, in the background; corrected documents are known examples."""
-    columns = tuple(text_columns(session.table, given.columns))
+    options = Options(
+        columns=tuple(text_columns(session.table, given.columns)),
+        encoder=server.encoders.check(given.encoder),
+        none_share=given.none_share,
+    )
     with session.lock:
         if session.job is not None and session.job.is_active:
             raise Conflict("this session is being classified; wait or cancel first.")
         session.set_labels([(each.id, each.name, each.phrases) for each in given.labels])
         session.job = Job()
-        work = partial(classify, session, session.choices, columns, server.encoder)
+        session.options = options
+        work = partial(classify, session, session.choices, options, server.encoders)
         server.sessions.threads.submit(session.job.run, work)
     return _info(session)
 
@@ -205,7 +219,7 @@ def document(session: AnySession, latest: AnyRun, row: int) -> schemas.Document:
 
 @session_router.post("/corrections")
 def correct(session: AnySession, given: schemas.CorrectionInput) -> schemas.SessionInfo:
-    """Give documents a label; they are known examples in the next run."""
+    """Give documents a label, or none of these; they are known in the next run."""
     session.correct([row - 1 for row in given.rows], given.label)
     return _info(session)
 
@@ -260,7 +274,7 @@ async def predict(server: AnyServer, given: schemas.PredictInput) -> schemas.Pre
 
 def _info(session: Session) -> schemas.SessionInfo:
     with session.lock:
-        choices, corpus, latest = session.choices, session.corpus, session.run
+        choices, options, latest = session.choices, session.options, session.run
         names = choices.names()
         return schemas.SessionInfo(
             id=session.id,
@@ -268,7 +282,9 @@ def _info(session: Session) -> schemas.SessionInfo:
             rows=session.n_rows,
             columns=list(session.table.columns),
             preview=session.preview,
-            text_columns=list(corpus.columns if corpus else session.suggested_columns),
+            text_columns=list(options.columns if options else session.suggested_columns),
+            encoder=None if options is None else options.encoder,
+            none_share=None if options is None else options.none_share,
             labels=list(choices.labels),
             suggested_labels=list(session.suggested_labels),
             corrections=[

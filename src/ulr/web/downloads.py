@@ -20,7 +20,7 @@ from ulr.errors import TableError
 from ulr.jobs import Documents, Output, Sample, Tally, added_columns, label_rows, write_rows
 from ulr.progress import NO_PROGRESS
 from ulr.report import report_predictions
-from ulr.web.sessions import Run, Session
+from ulr.web.sessions import NONE, Run, Session
 
 What = Literal["table", "labels", "examples", "model", "report"]
 Format = Literal["csv", "tsv", "jsonl", "json", "xlsx", "parquet"]
@@ -44,7 +44,7 @@ def _write_table(session: Session, run: Run, path: Path) -> None:
     taken = set(session.table.columns)
     prefixes = ("ulr_", *(f"ulr{i}_" for i in range(2, 1_000)))
     prefix = next(each for each in prefixes if taken.isdisjoint(added_columns(each)))
-    documents, texts = Documents(session.table, run.corpus.columns), run.corpus.documents.texts
+    documents, texts = Documents(session.table, run.options.columns), run.corpus.documents.texts
     fitted = replace(run.fitted, predictions=session.corrected(run))
     output = Output(str(path), prefix)
     rows = label_rows(documents, fitted, Sample(len(texts), 0, 0, texts, None))
@@ -58,12 +58,14 @@ def _write_labels(session: Session, run: Run, path: Path) -> None:
 
 def _write_examples(session: Session, run: Run, path: Path) -> None:
     choices = session.choices
-    if not choices.corrections:
+    if not {*choices.corrections.values()} - {NONE}:
         raise TableError("no document has been corrected yet.")
     names, lines = choices.names(), io.StringIO()
     writer = csv.writer(lines)
     writer.writerow(["text", "label"])
     for row, label in sorted(choices.corrections.items()):
+        if label == NONE:  # no example of a label
+            continue
         writer.writerow([run.corpus.documents.texts[row], names[label]])
     path.write_bytes(lines.getvalue().encode("utf-8", "replace"))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ulr.classifier import Predictions
 from ulr.jobs import sorted_pairs
 from ulr.report import Drawn, document_columns, label_entries
-from ulr.web.sessions import Run
+from ulr.web.sessions import NONE, Run
 
 _MOST_PAIRS = 500
 _MOST_NEXT = 50
@@ -28,14 +28,12 @@ def as_json(run: Run, before: Run | None) -> bytes:
     labels = label_entries(run.fitted, drawn, layout, corpus.documents.vectors[shown])
     changed, changes = _changes(run, before)
     names = run.choices.names()
+    ids = [*(label.id for label in run.choices.labels), None]  # the none label, if any, is last
     view = {
         "number": run.number,
-        "columns": corpus.columns,
+        "columns": run.options.columns,
         "result": run.result.as_dict(),
-        "labels": [
-            asdict(entry) | {"id": label.id}
-            for entry, label in zip(labels, run.choices.labels, strict=True)
-        ],
+        "labels": [asdict(entry) | {"id": id_} for entry, id_ in zip(labels, ids, strict=False)],
         "documents": vars(document_columns(drawn, layout)),
         "corrections": [[row + 1, names[i]] for row, i in run.choices.corrections.items()],
         "previous": [] if changed is None else changed[shown].tolist(),
@@ -52,13 +50,13 @@ def _changes(
 
     Labels are compared by id: a renamed label is the same label.
     """
-    if before is None or before.corpus.columns != run.corpus.columns:
+    if before is None or before.options.columns != run.options.columns:
         return None, []
-    ids = [[*(label.id for label in each.choices.labels), -1] for each in (before, run)]
+    ids = [[*(label.id for label in each.choices.labels), NONE] for each in (before, run)]
     old, new = (
         np.array(own)[each.predictions.labels] for own, each in zip(ids, (before, run), strict=True)
     )
-    names = [each.choices.names() | {-1: "no label"} for each in (before, run)]
+    names = [each.choices.names() for each in (before, run)]
     moved = np.flatnonzero(old != new)
     previous = np.full(len(old), None, dtype=object)
     previous[moved] = [names[0][i] for i in old[moved].tolist()]

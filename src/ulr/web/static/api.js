@@ -33,7 +33,7 @@ export function sessionRequests(id) {
   const path = (rest) => `/api/sessions/${encodeURIComponent(id)}${rest}`;
   return {
     state: () => request("GET", path("")),
-    run: (columns, labels) => request("POST", path("/run"), { columns, labels }),
+    run: (choices) => request("POST", path("/run"), choices),
     job: () => request("GET", path("/job")),
     cancel: () => request("DELETE", path("/job")),
     view: () => request("GET", path("/view")),

@@ -1,7 +1,8 @@
 // Checking and correcting: the panel of the active document, and the keys.
 import { count, element, shortened } from "./report/dom.js";
 import { find } from "./report/controls.js";
-import { assignButtons } from "./result.js";
+import { labelName } from "./report/store.js";
+import { assignButtons, NONE } from "./result.js";
 
 const PAUSE = 120;
 const TYPING = "input:not([type=checkbox]):not([type=range]), textarea, select";
@@ -13,35 +14,54 @@ const TYPING = "input:not([type=checkbox]):not([type=range]), textarea, select";
 export function createPanel(result, actions) {
   const { store } = result;
   let [shown, full, timer, checked] = [-1, null, 0, new Set()];
+  let proposed = -1;
+  let visible = false;
   let { number } = result.view;
 
   const say = (text) => {
     find("said").textContent = text;
   };
 
+  /** Give the active document a label, `NONE` of these, or take it back (null), and go on. */
   async function give(label) {
     const i = store.active;
     if (i < 0 || label >= store.labels.length) return;
-    const at = store.shown.indexOf(i);
     checked.add(i);
-    if (!(await actions.correct([i], label === null ? null : store.labels[label].name))) return;
     const row = `Row ${count(store.documents.row[i])}`;
-    say(label === null ? `${row}: correction taken back.` : `${row} is now ${store.labels[label].name}.`);
-    // A document that no longer matches the filters makes way for the next one.
-    if (!store.shown.includes(i) && store.shown.length) store.setActive(store.shown[Math.min(at, store.shown.length - 1)], true);
+    const name = label === null ? null : labelName(store.labels, label);
+    // It goes on before the server answers, so that keys can be pressed one after the other.
+    const worked = actions.correct([i], name);
+    if (label === null) say(`${row}: correction taken back.`);
+    else if (i === proposed) goToNext(`${row} is now ${name}. `);
+    else goDown(i, `${row} is now ${name}. `);
+    if (!(await worked)) store.setActive(i, true);
+  }
+
+  /** The document below one in the table, for somebody who goes through it. */
+  function goDown(i, done) {
+    const below = store.shown[store.shown.indexOf(i) + 1];
+    if (below === undefined) return say(`${done}It was the last one in the table.`);
+    store.setActive(below, true);
+    say(done + described(below));
   }
 
   /** The uncorrected document with the smallest lead that was not yet looked at. */
-  function goToNext() {
+  function goToNext(done = "") {
     const open = result.view.next.filter((i) => !store.documents.corrected[i] && i !== store.active);
-    if (!open.length) return say("There is no document left to check.");
+    if (!open.length) return say(`${done}There is no document left to check.`);
     if (open.every((i) => checked.has(i))) checked = new Set();
-    const next = open.find((i) => !checked.has(i));
-    checked.add(next);
-    if (!store.shown.includes(next)) store.reset();
-    store.setActive(next, true);
-    say(`Row ${count(store.documents.row[next])}: ${store.documents.text[next]}`);
+    propose(open.find((i) => !checked.has(i)));
+    checked.add(proposed);
+    say(done + described(proposed));
   }
+
+  function propose(i) {
+    proposed = i;
+    if (!store.shown.includes(i)) store.reset();
+    store.setActive(i, true);
+  }
+
+  const described = (i) => `Row ${count(store.documents.row[i])}: ${store.documents.text[i]}`;
 
   function show() {
     const i = store.active;
@@ -81,24 +101,40 @@ export function createPanel(result, actions) {
     if (focused >= 0) find("assign").children[Math.min(focused, buttons.length - 1)].focus();
   }
 
-  const keys = { n: goToNext, u: actions.undo, r: actions.refine };
+  const keys = {
+    n: () => goToNext(),
+    x: () => give(NONE),
+    y: () => store.active >= 0 && give(store.documents.label[store.active]),
+    u: actions.undo,
+    r: actions.refine,
+  };
+  const section = document.getElementById("documents");
   const press = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches(TYPING)) return;
+    // Single keys do nothing while somebody types, or works in a part of the page without documents.
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches(TYPING) || !find("keys").checked) return;
+    if (!visible && !section.contains(event.target)) return;
     const digit = /^[1-9]$/.test(event.key) ? Number(event.key) : 0;
     if (!digit && !keys[event.key]) return;
     event.preventDefault();
     if (digit) give(digit - 1);
     else keys[event.key]();
   };
-  // Only here, so that single keys do nothing while other parts of the page have the focus.
-  document.getElementById("documents").addEventListener("keydown", press);
-  find("next").addEventListener("click", goToNext);
+  document.addEventListener("keydown", press);
+  new IntersectionObserver((seen) => (visible = seen.at(-1).isIntersecting)).observe(find("panel"));
+  find("next").addEventListener("click", () => goToNext());
   find("undo").addEventListener("click", () => actions.undo());
   find("refine").addEventListener("click", () => actions.refine());
   store.subscribe(show);
   show();
 
   return {
+    /** Show the first of some rows that the map has. */
+    show(rows) {
+      const i = store.documents.row.findIndex((row) => rows.includes(row));
+      if (i >= 0) propose(i);
+    },
+
     /** Show what can be undone and what has not been used yet. */
     update(session) {
       const used = new Map(result.view.corrections);
