@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ulr.classifier.encoding import (
     EncodedTexts,
+    FitInputs,
     Vectors,
     share_to_read,
     text_encoder,
@@ -121,6 +122,8 @@ class Fitted:
     documents, known
         The fitted texts with their vectors, and their known labels: (n_texts,) codes of
         `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
+    inputs
+        What the fit was given beside these, for `refit`; None in a classifier that was loaded.
     """
 
     settings: Settings = field(repr=False)
@@ -139,6 +142,7 @@ class Fitted:
     diagnosis: Diagnosis | None = field(default=None, repr=False)
     documents: EncodedTexts | None = field(default=None, repr=False)
     known: NDArray[np.int32] | None = field(default=None, repr=False)
+    inputs: FitInputs | None = field(default=None, repr=False)
 
     @property
     def n_labels(self) -> int:
