@@ -9,6 +9,8 @@ from tiny_task import LABELS, Recorder, generated_texts, static
 from ulr import DatalessClassifier
 from ulr.classifier import (
     Settings,
+    correct,
+    explain,
     fit,
     load,
     resolve,
@@ -128,6 +130,26 @@ def test_known_labels_stay_and_the_progress_names_what_the_encoder_reads(task):
     stages = dict(progress.stages)
     assert stages["Encoding by the fast encoder"] == N_TEXTS
     assert 0 < stages["Encoding a sample"] < N_TEXTS
+
+
+def test_a_correction_reads_no_more_than_the_newly_known_texts(task, fitted):
+    encoder, read = fitted.settings.encoder, fitted.documents.strong.rows
+    given = len(encoder.given)
+    new = np.setdiff1d(np.arange(N_TEXTS), read)[:4].tolist()
+    rows = [int(read[0]), *new]
+    found = correct(fitted, rows, ["business"] * 5)
+    assert len(encoder.given) - given == 4
+    assert np.array(LABELS)[found.predictions.labels[rows]].tolist() == ["business"] * 5
+    assert accuracy(found.predictions, task[1]) > 0.98 * accuracy(fitted.predictions, task[1])
+    assert found.predictions.by_student.mean() == pytest.approx(
+        fitted.predictions.by_student.mean(), abs=0.01
+    )
+
+
+def test_a_text_is_explained_by_what_labelled_it(task, fitted):
+    predictions = fitted.predictions.rows(np.arange(200))
+    found = explain(fitted, task[0][:200], predictions=predictions)
+    assert [each.exact for each in found] == predictions.by_student.tolist()
 
 
 def test_an_encoder_that_is_chosen_reads_everything():
