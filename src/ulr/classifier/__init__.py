@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ulr.classifier.model import Fitted, Predictions
     from ulr.classifier.persistence import check_model_folder, load, save
     from ulr.classifier.settings import Settings, resolve
+    from ulr.classifier.suggestions import Merge, MissingLabel, Split, Suggestions, suggest
     from ulr.classifier.texts import as_texts, empty_texts, is_missing
     from ulr.classifier.word_counts import count_words
 
@@ -35,8 +36,12 @@ __all__ = [
     "EncodedTexts",
     "Fitted",
     "LabelDescription",
+    "Merge",
+    "MissingLabel",
     "Predictions",
     "Settings",
+    "Split",
+    "Suggestions",
     "as_texts",
     "check_model_folder",
     "count_words",
@@ -53,6 +58,7 @@ __all__ = [
     "resolve",
     "save",
     "share_to_read",
+    "suggest",
     "teach",
     "text_encoder",
     "words_to_read",
@@ -70,6 +76,7 @@ __getattr__ = lazy_names(
     model="Fitted Predictions",
     persistence="check_model_folder load save",
     settings="Settings resolve",
+    suggestions="Merge MissingLabel Split Suggestions suggest",
     texts="as_texts empty_texts is_missing",
     word_counts="count_words",
 )
