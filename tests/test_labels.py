@@ -15,7 +15,6 @@ from ulr.labels import (
     check_extra_labels,
     is_label_file,
     labels_from_arguments,
-    parse_labels,
     read_labels,
 )
 
@@ -31,28 +30,6 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a, b: x; y, c",
-        "a\nb: x; y\nc\n",
-        "- a\n\n- b: x, y\n- c",
-        "1. a\n2. b\tx; y;\n3. c",
-        "a; c\nb: x; y",
-    ],
-)
-def test_a_pasted_list_has_labels_between_separators_or_one_a_line(text):
-    found = {label.name: label.phrases for label in parse_labels(text)}
-    assert found == {"a": ("a",), "b": ("x", "y"), "c": ("c",)}
-
-
-def test_a_pasted_list_may_have_one_label_but_not_none_or_one_twice():
-    assert parse_labels("a").names == ("a",)
-    for text, sentence in {" ,": "at least 1 label is needed", "a, a": "already given"}.items():
-        with pytest.raises(LabelError, match=sentence):
-            parse_labels(text)
 
 
 @settings(deadline=None)

@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,9 +21,8 @@ import yaml
 from ulr.errors import LabelError
 
 _VALUE_ENDINGS = (".json", ".yaml", ".yml")
-_FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
+LABEL_FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
 _SHOWN = 80
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
 # Lists of names that can be given as extra labels.
 NAMED_LISTS: dict[str, tuple[str, ...]] = {
@@ -129,7 +127,7 @@ def labels_from_arguments(values: Iterable[str]) -> LabelSet:
 
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
-    return value.lower().endswith(_FILE_ENDINGS) or os.path.isfile(value)
+    return value.lower().endswith(LABEL_FILE_ENDINGS) or os.path.isfile(value)
 
 
 def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
@@ -177,22 +175,16 @@ def read_labels(path: str | Path) -> LabelSet:
     return _validated(_file_entries(path), path.name)
 
 
-def parse_labels(text: str, file_name: str | None = None) -> LabelSet:
-    """Labels from the content of a label file, or from a list that was pasted: one or more.
-
-    A pasted list has names between commas, semicolons, tabs or line breaks. Of several lines, one
-    with a colon or tab is a label with its phrases.
+def parse_labels(text: str, file_name: str) -> LabelSet:
+    """Labels from the content of a label file, whose format is that of the ending of its name.
 
     Examples
     --------
     >>> from ulr.labels import parse_labels
-    >>> parse_labels("world, sports; business").names
-    ('world', 'sports', 'business')
-    >>> parse_labels('{"money": ["refund", "billing"]}', "labels.json").phrases()
-    [['refund', 'billing']]
+    >>> parse_labels('{"money": ["refund", "billing"], "parcel": "delivery"}', "l.json").phrases()
+    [['refund', 'billing'], ['delivery']]
     """
-    entries = _pasted_entries(text) if file_name is None else _text_entries(text, file_name)
-    return _validated(entries, file_name or "the list", least=1)
+    return _validated(_text_entries(text, Path(file_name)), file_name)
 
 
 def _file_entries(path: Path) -> list[_Entry]:
@@ -202,41 +194,69 @@ def _file_entries(path: Path) -> list[_Entry]:
         raise LabelError(f"there is no label file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    return _text_entries(text, path.name)
+    return _text_entries(text, path)
 
 
-def _text_entries(text: str, file_name: str) -> list[_Entry]:
-    ending = os.path.splitext(file_name)[1].lower()
+def _text_entries(text: str, path: Path) -> list[_Entry]:
+    """Labels from the content of a file; the ending of its name is its format."""
+    ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
-        return _table_entries(text, file_name)
+        return _table_entries(text, path.name)
     if ending not in _VALUE_ENDINGS:
         return [
-            _line_entry(f"{file_name} line {number}", line)
+            _line_entry(f"{path.name} line {number}", line)
             for number, line in enumerate(text.splitlines(), 1)
             if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# ")
         ]
-    value = _parse(text, file_name)
+    value = _parse(text, path)
     if isinstance(value, _Pairs):
-        return _mapping_entries(value, file_name)
+        return _mapping_entries(value, path.name)
     if isinstance(value, list):
-        return [_Entry(f"{file_name} entry {i}", name) for i, name in enumerate(value, 1)]
-    raise LabelError(f"{file_name} must hold a list of names or a mapping of names to phrases.")
+        return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
+    raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
 
 
-def _pasted_entries(text: str) -> list[_Entry]:
-    lines = [_BULLET.sub("", line) for line in text.strip().splitlines()]
-    entries = []
-    for number, line in enumerate(lines, 1):
-        name, mark, phrases = re.split(r"([:\t]|$)", line, maxsplit=1)
-        # "a, b: x; y, c" in a single line is three labels, as on the command line.
-        if len(lines) > 1 and phrases.strip() and not re.search("[,;]", name):
-            own = phrases.split(";" if ";" in phrases else ",")
-            own = [phrase for phrase in own if phrase.strip()]
-            entries.append(_Entry(f"line {number}", name, own))
-        else:
-            items = re.split(r"[,\t]" if mark == ":" else r"[,;\t]", line)
-            entries += [_line_entry(f"line {number}", item) for item in items if item.strip()]
-    return entries
+def labels_as_text(labels: LabelSet, ending: str) -> str:
+    """Content of a label file of a format, such as ``.yaml``, that is read as these labels.
+
+    Examples
+    --------
+    >>> from ulr.labels import as_label_set, labels_as_text
+    >>> print(labels_as_text(as_label_set({"money": ["billing", "refund"]} | {"a": "a"}), ".txt"))
+    money: billing; refund
+    a
+    <BLANKLINE>
+    """
+    values = {each.name: list(each.phrases) for each in labels}
+    if ending == ".json":
+        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+    elif ending in _VALUE_ENDINGS:
+        text = yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
+    elif ending in (".csv", ".tsv"):
+        table = io.StringIO()
+        writer = csv.writer(table, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
+        writer.writerow(["label", "phrases"])
+        writer.writerows([name, "; ".join(phrases)] for name, phrases in values.items())
+        text = table.getvalue()
+    else:
+        lines = [
+            name if phrases == [name] else f"{name}: {'; '.join(phrases)}"
+            for name, phrases in values.items()
+        ]
+        text = "\n".join(lines) + "\n"
+    if _read_back(text, ending) != labels:
+        raise LabelError(
+            f"some label or phrase has a character that {ending} files give another meaning; write "
+            "the labels as .json or .yaml."
+        )
+    return text
+
+
+def _read_back(text: str, ending: str) -> LabelSet | None:
+    try:
+        return _validated(_text_entries(text, Path(f"labels{ending}")))
+    except LabelError:
+        return None
 
 
 def _line_entry(where: str, line: str) -> _Entry:
@@ -285,10 +305,10 @@ class _Pairs(list[tuple[Any, Any]]):
     """A mapping as its pairs, so that a name that is given twice is not lost."""
 
 
-def _parse(text: str, file_name: str) -> Any:
+def _parse(text: str, path: Path) -> Any:
     """The value of a JSON or YAML file; mappings are `_Pairs`, scalars of YAML are texts."""
     try:
-        if file_name.lower().endswith(".json"):
+        if path.suffix.lower() == ".json":
             return json.loads(text, object_pairs_hook=_Pairs)
         # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases
         # can expand a small file without bound.
@@ -300,17 +320,17 @@ def _parse(text: str, file_name: str) -> Any:
             return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
         return None if node is None else value_of(node)
     except json.JSONDecodeError as error:
-        raise LabelError(f"{file_name} line {error.lineno} is not JSON: {error.msg}.") from None
+        raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or error
-        raise LabelError(f"{file_name}{line} is not YAML: {problem}.") from None
+        raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
     except (ValueError, RecursionError) as error:
-        raise LabelError(f"{file_name} cannot be read: {str(error)[:_SHOWN]}.") from None
+        raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
 
 
-def _validated(entries: list[_Entry], source: str | None = None, least: int = 2) -> LabelSet:
+def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
     """The only place where labels are validated."""
     labels: list[Label] = []
     names: dict[str, str] = {}
@@ -332,11 +352,10 @@ def _validated(entries: list[_Entry], source: str | None = None, least: int = 2)
                 )
             owners[phrase] = (name, entry.where)
         labels.append(Label(name, phrases))
-    if len(labels) < least:
+    if len(labels) < 2:
         place = f"{source} has" if source else "there is"
         only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
-        needed = "1 label is" if least == 1 else f"{least} labels are"
-        raise LabelError(f"at least {needed} needed; {place} {only}.")
+        raise LabelError(f"at least 2 labels are needed; {place} {only}.")
     return LabelSet(tuple(labels))
 
 

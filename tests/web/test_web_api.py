@@ -190,9 +190,9 @@ def test_labels_are_read_from_a_list_or_a_file(client):
     assert read("a, b: x; y") == {
         "labels": [{"name": "a", "phrases": ["a"]}, {"name": "b", "phrases": ["x", "y"]}]
     }
-    assert read("label,phrases\na,x;y\n", "l.csv")["labels"][0]["phrases"] == ["x", "y"]
+    assert read("label,phrases\na,x;y\nb,\n", "l.csv")["labels"][0]["phrases"] == ["x", "y"]
     assert "line 1 is not JSON" in read("[", "l.json", 400)["error"]
-    assert "at least 1 label" in read("", None, 400)["error"]
+    assert "no label in this list" in read("", None, 400)["error"]
 
 
 CSV = b"id,text\n1,a late goal\n2,shares fell\n"

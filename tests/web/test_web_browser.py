@@ -266,7 +266,7 @@ def test_labels_are_pasted_typed_or_uploaded_as_a_list_and_options_are_chosen(op
         file = {"name": name, "mimeType": "text/plain", "buffer": content}
         page.set_input_files("[data-part=label-file]", file)
         page.locator("[role=alert]").get_by_text(name).wait_for()
-    file = {"name": "a.yaml", "mimeType": "text/yaml", "buffer": b"science: [physics]\n"}
+    file = {"name": "a.yaml", "mimeType": "text/yaml", "buffer": b"science: [physics]\nsports: [tennis]\n"}
     page.set_input_files("[data-part=label-file]", file)
     wait_for(page, f"{names}.join() === 'sports,weather,food,business,science'")
     for _ in range(5):

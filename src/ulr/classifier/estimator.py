@@ -22,6 +22,7 @@ from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.persistence import load, save
 from ulr.classifier.questions import ask, correct
 from ulr.classifier.settings import Settings
+from ulr.classifier.suggestions import Suggestions, suggest
 from ulr.classifier.texts import as_texts
 from ulr.encoders import AnyEncoder
 from ulr.errors import UlrWarning
@@ -295,6 +296,25 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._hold(correct(self.fitted_, texts, labels))
         return self
+
+    def suggest(self, texts: Iterable[str] | None = None) -> Suggestions:
+        """Labels that are missing, labels to merge or to split, and phrases from the documents.
+
+        Parameters
+        ----------
+        texts
+            The documents; the fitted ones if not given. Of more than 5,000, a sample is examined.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf.suggest().missing
+        ()
+        """
+        check_is_fitted(self)
+        return suggest(self.fitted_, None if texts is None else as_texts(texts))
 
     def report(
         self,

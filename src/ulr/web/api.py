@@ -23,6 +23,7 @@ from ulr.web.classification import classify
 from ulr.web.downloads import Format, What, write_download
 from ulr.web.encoders import Encoders
 from ulr.web.jobs import Job, JobState
+from ulr.web.lists import labels_of_list
 from ulr.web.security import UPLOAD_PATH
 from ulr.web.sessions import Conflict, Options, Run, Session, Sessions
 from ulr.web.settings import ServerSettings
@@ -111,7 +112,8 @@ def status(server: AnyServer) -> schemas.Status:
 @router.post("/api/labels")
 def read_labels(given: schemas.LabelText) -> schemas.Labels:
     """Read a label file or a pasted list of labels; nothing is kept."""
-    found = parse_labels(given.text, given.name)
+    name, text = given.name, given.text
+    found = labels_of_list(text) if name is None else parse_labels(text, name)
     return schemas.Labels(labels=[schemas.NamedLabel(**vars(label)) for label in found])
 
 
