@@ -13,6 +13,7 @@ import pytest
 
 from tiny_task import LABELS, NEW, CosineScorer, CountingEncoder, HashingEncoder, static
 from ulr import DatalessClassifier
+from ulr.classifier import suggest
 from ulr.errors import EncoderError
 from ulr.labels import read_labels
 from ulr.tables import open_table
@@ -27,7 +28,8 @@ def fitted(documents, y=None, labels=LABELS):
 def test_the_result_is_that_of_the_classifier(person, documents):
     phrases = {"sports": ["football", "tennis match"], "other": ["banks and money", "physics"]}
     view = person.classify([{"name": name, "phrases": own} for name, own in phrases.items()])
-    refinement = fitted(documents, labels=phrases).refinement_
+    expected = fitted(documents, labels=phrases)
+    refinement = expected.refinement_
     assert [label["name"] for label in view["labels"]] == list(phrases)
     assert view["documents"]["row"] == list(range(1, len(documents.texts) + 1))
     assert view["documents"]["label"] == refinement.predictions.tolist()
@@ -38,8 +40,9 @@ def test_the_result_is_that_of_the_classifier(person, documents):
     assert [label["after"] for label in view["result"]["labels"]] == sizes.tolist()
     assert sum(n for _, _, n in view["result"]["flows"]) == len(documents.texts)
     lead = np.subtract(view["documents"]["confidence"], view["documents"]["second_confidence"])
-    smallest = sorted(lead)[: len(view["next"])]
-    assert lead[view["next"]].tolist() == pytest.approx(smallest, abs=2e-4)
+    asked, others = view["next"][:16], view["next"][16:]
+    assert asked == expected.ask(16).tolist()
+    assert lead[others].tolist() == sorted(lead[others])
 
 
 def test_corrected_documents_are_known_examples(person, documents):
@@ -249,9 +252,7 @@ def test_downloads_can_be_used_by_the_other_commands_and_leave_nothing(
         (tmp_path / name).write_bytes(person.get(f"/download/{what}"))
     assert read_labels(tmp_path / "labels.yaml").names == tuple(LABELS)
     zipfile.ZipFile(tmp_path / "model.zip").extractall(tmp_path)
-    y = [None] * len(documents.texts)
-    y[6] = other
-    expected = fitted(documents, y)
+    expected = fitted(documents).correct([6], [other])
     loaded = DatalessClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(NEW), expected.predict_proba(NEW))
     page = (tmp_path / "report.html").read_text()
@@ -282,6 +283,38 @@ def test_a_document_has_its_whole_text_and_all_probabilities(client, new_person)
     assert found["text"] == long
     assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-3)
     assert "rows are 1 to 2" in person.get("/documents/3", 404)["error"]
+
+
+def test_the_words_that_decided_are_those_of_the_classifier(person, documents):
+    person.classify()
+    found = person.get("/documents/3/why")
+    expected = fitted(documents).explain(documents.texts[2:3])[0]
+    assert (found["label"], found["runner_up"]) == (expected.label, expected.runner_up)
+    assert [each["word"] for each in found["for_label"]] == [
+        each.word for each in expected.for_label
+    ]
+    for each in (*found["for_label"], *found["for_runner_up"]):
+        for start, end in each["spans"]:
+            assert documents.texts[2][start:end].lower() == each["word"].lower()
+    person.post("/corrections", {"rows": [3], "label": "none of these"})
+    person.classify(person.get()["labels"])
+    assert person.get("/documents/3/why")["label"] == ""
+    assert "rows are 1 to" in person.get("/documents/0/why", 404)["error"]
+
+
+def test_suggestions_are_those_of_the_classifier(person, documents):
+    assert "no result yet" in person.post("/suggestions", status=409)["error"]
+    person.classify(LABELS[:2])
+    assert "no suggestions yet" in person.get("/suggestions", 409)["error"]
+    person.post("/suggestions", status=202)
+    person.finish()
+    found = person.get("/suggestions")
+    expected = suggest(fitted(documents, labels=LABELS[:2]).fitted_)
+    assert (found["number"], found["examined"]) == (1, expected.examined)
+    assert [each["name"] for each in found["missing"]] == [each.name for each in expected.missing]
+    assert found["phrases"] == {name: list(own) for name, own in expected.phrases.items()}
+    for group in found["missing"]:
+        assert group["texts"] == [documents.texts[row - 1] for row in group["rows"]]
 
 
 def test_half_characters_in_requests_are_refused_with_a_sentence(person):

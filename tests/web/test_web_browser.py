@@ -207,7 +207,8 @@ def test_checking_takes_one_key_for_each_document(page):
     page.evaluate(f"ulrPage.store.setActive({order[4]}, true)")
     assert "none of these" in page.locator("tr.active").inner_text()
     page.keyboard.press("u")
-    wait_for(page, f"ulrPage.store.active === {order[4]}")
+    wait_for(page, f"!ulrPage.store.documents.corrected[{order[4]}]")
+    assert page.evaluate("ulrPage.store.active") == order[4]
     assert corrected(page, *order[1:4])
     page.keyboard.press("x")
     page.keyboard.press("r")
@@ -242,6 +243,26 @@ def test_corrections_take_part_in_the_next_run(page):
     assert set(page.evaluate("ulrPage.page.result.view.next")).isdisjoint(given)
 
 
+def test_words_that_decided_are_marked_and_suggestions_are_added_with_one_click(page):
+    page.locator("[data-part=next]").click()
+    page.locator("[data-part=active-text] mark").first.wait_for()
+    marked = page.locator("[data-part=active-text] mark").all_inner_texts()
+    line = page.locator("[data-part=why]").inner_text()
+    assert all(word.lower() in line.lower() for word in marked)
+    page.get_by_text("Suggestions for the labels").click()
+    page.locator("[data-part=suggest]").click()
+    page.locator("[data-part=suggested] button").first.wait_for()
+    before = page.evaluate(
+        "[...document.querySelectorAll('.labels input')].map(each => each.value)"
+    )
+    page.locator("[data-part=suggested] button").first.click()
+    after = page.evaluate("[...document.querySelectorAll('.labels input')].map(each => each.value)")
+    assert before != after
+    assert "Classify again" in page.locator("[data-part=labels-read]").inner_text()
+    classify(page)
+    assert page.locator("[data-part=suggested] button").count() == 0
+
+
 def test_labels_are_pasted_typed_or_uploaded_as_a_list_and_options_are_chosen(open_page, table):
     page = open_page(errors=["400 (Bad Request)"])
     upload(page, table, [])
@@ -266,7 +287,11 @@ def test_labels_are_pasted_typed_or_uploaded_as_a_list_and_options_are_chosen(op
         file = {"name": name, "mimeType": "text/plain", "buffer": content}
         page.set_input_files("[data-part=label-file]", file)
         page.locator("[role=alert]").get_by_text(name).wait_for()
-    file = {"name": "a.yaml", "mimeType": "text/yaml", "buffer": b"science: [physics]\nsports: [tennis]\n"}
+    file = {
+        "name": "a.yaml",
+        "mimeType": "text/yaml",
+        "buffer": b"science: [physics]\nsports: [tennis]\n",
+    }
     page.set_input_files("[data-part=label-file]", file)
     wait_for(page, f"{names}.join() === 'sports,weather,food,business,science'")
     for _ in range(5):

@@ -24,4 +24,4 @@ def test_a_pasted_list_has_labels_between_separators_or_one_a_line(text):
 def test_a_list_may_have_one_label_but_not_none():
     assert [label.name for label in labels_of_list("a")] == ["a"]
     with pytest.raises(LabelError, match="no label in this list"):
-        labels_of_list(" ,\n- ")
+        labels_of_list(" ,\n;")

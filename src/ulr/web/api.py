@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -16,10 +17,11 @@ from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
 from ulr import __version__
+from ulr.classifier import Explanation, explain
 from ulr.jobs import text_columns
 from ulr.labels import parse_labels
 from ulr.web import schemas
-from ulr.web.classification import classify
+from ulr.web.classification import classify, look_for_labels
 from ulr.web.downloads import Format, What, write_download
 from ulr.web.encoders import Encoders
 from ulr.web.jobs import Job, JobState
@@ -27,6 +29,7 @@ from ulr.web.lists import labels_of_list
 from ulr.web.security import UPLOAD_PATH
 from ulr.web.sessions import Conflict, Options, Run, Session, Sessions
 from ulr.web.settings import ServerSettings
+from ulr.web.view import suggested
 
 EXAMPLE = "news_blurbs.csv"
 EXAMPLE_COLUMNS = ("headline", "summary")
@@ -177,14 +180,24 @@ def run(server: AnyServer, session: AnySession, given: schemas.RunInput) -> sche
         none_share=given.none_share,
     )
     with session.lock:
-        if session.job is not None and session.job.is_active:
-            raise Conflict("this session is being classified; wait or cancel first.")
+        _check_no_job(session)
         session.set_labels([(each.id, each.name, each.phrases) for each in given.labels])
-        session.job = Job()
         session.options = options
         work = partial(classify, session, session.choices, options, server.encoders)
-        server.sessions.threads.submit(session.job.run, work)
+        _start_job(server, session, work)
     return _info(session)
+
+
+def _check_no_job(session: Session) -> None:
+    if session.job is not None and session.job.is_active:
+        raise Conflict("this session is being classified; wait or cancel first.")
+
+
+def _start_job(server: Server, session: Session, work: Callable[[Job], None]) -> None:
+    with session.lock:
+        _check_no_job(session)
+        session.job = Job()
+        server.sessions.threads.submit(session.job.run, work)
 
 
 @session_router.get("/job")
@@ -206,11 +219,46 @@ def view(latest: AnyRun) -> Response:
     return Response(latest.view, media_type="application/json")
 
 
-@session_router.get("/documents/{row}")
-def document(session: AnySession, latest: AnyRun, row: int) -> schemas.Document:
-    """One document, with the probability of each label."""
+@session_router.post("/suggestions", status_code=202)
+def look_for_suggestions(
+    server: AnyServer, session: AnySession, latest: AnyRun
+) -> schemas.SessionInfo:
+    """Look for missing labels, labels to merge or to split, and phrases, in the background."""
+    _start_job(server, session, partial(look_for_labels, session, latest))
+    return _info(session)
+
+
+@session_router.get("/suggestions")
+def suggestions(session: AnySession) -> schemas.Suggested:
+    """The latest suggestions; nothing of them is applied."""
+    if session.suggestions is None:
+        raise Conflict("there are no suggestions yet; ask for them first.")
+    return suggested(*session.suggestions)
+
+
+def _existing_row(session: AnySession, row: int) -> int:
     if not 1 <= row <= session.n_rows:
         raise HTTPException(404, f"there is no row {row}; rows are 1 to {session.n_rows}.")
+    return row
+
+
+AnyRow = Annotated[int, Depends(_existing_row)]
+
+
+@session_router.get("/documents/{row}/why")
+async def why(server: AnyServer, latest: AnyRun, row: AnyRow) -> Explanation:
+    """The words of a document that spoke for its label, and for the runner-up."""
+    text, found = (
+        latest.corpus.documents.texts[row - 1],
+        latest.predictions.rows(slice(row - 1, row)),
+    )
+    explaining = partial(explain, latest.fitted, [text], predictions=found)
+    return (await run_sync(explaining, limiter=server.predicting))[0]
+
+
+@session_router.get("/documents/{row}")
+def document(latest: AnyRun, row: AnyRow) -> schemas.Document:
+    """One document, with the probability of each label."""
     probabilities = latest.predictions.probabilities[row - 1].round(4).tolist()
     return schemas.Document(
         row=row,

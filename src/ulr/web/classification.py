@@ -5,7 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ulr.classifier import EncodedTexts, Settings, empty_texts, encode_documents, fit, resolve
+from ulr.classifier import (
+    EncodedTexts,
+    Fitted,
+    Settings,
+    empty_texts,
+    encode_documents,
+    fit,
+    refit,
+    resolve,
+    suggest,
+)
 from ulr.jobs import Tally
 from ulr.report import Layout, Sampler
 from ulr.web.encoders import Encoders
@@ -28,8 +38,7 @@ def classify(
     if corpus is None or corpus.options.source != options.source:
         session.corpus = corpus = _read(session, options, settings, job)
     documents, texts = corpus.documents, corpus.documents.texts
-    known = choices.known(len(texts))
-    fitted = fit(_without_none(documents, choices), settings, job, y=known)
+    fitted = _fit(before, corpus, choices, settings, job)
     assert fitted.predictions is not None
     if before is not None and before.corpus is corpus:
         shown, layout = before.shown, before.layout
@@ -52,6 +61,27 @@ def classify(
     run = Run(number, choices, options, corpus, fitted, result, shown, layout)
     job.check()
     session.run = replace(run, view=as_json(run, before))
+
+
+def look_for_labels(session: Session, run: Run, job: Job) -> None:
+    """Suggest labels for a result: missing ones, some to merge or to split, and phrases."""
+    session.suggestions = run, suggest(run.fitted, progress=job)
+
+
+def _fit(
+    before: Run | None, corpus: Corpus, choices: Choices, settings: Settings, job: Job
+) -> Fitted:
+    """Fit on the documents; faster where only corrections have changed."""
+    documents, n_texts = corpus.documents, len(corpus.documents.texts)
+    if (
+        before is not None
+        and before.corpus is corpus
+        and before.choices.labels == choices.labels
+        and before.options.none_share == settings.none_share
+    ):
+        return refit(before.fitted, choices.codes(n_texts), job)
+    fitted = fit(_without_none(documents, choices), settings, job, y=choices.known(n_texts))
+    return replace(fitted, documents=documents)
 
 
 def _without_none(documents: EncodedTexts, choices: Choices) -> EncodedTexts:

@@ -13,11 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import yaml
-
 from ulr.classifier import save
 from ulr.errors import TableError
 from ulr.jobs import Documents, Output, Sample, Tally, added_columns, label_rows, write_rows
+from ulr.labels import as_label_set, labels_as_text
 from ulr.progress import NO_PROGRESS
 from ulr.report import report_predictions
 from ulr.web.sessions import NONE, Run, Session
@@ -52,7 +51,7 @@ def _write_table(session: Session, run: Run, path: Path) -> None:
 
 
 def _write_labels(session: Session, run: Run, path: Path) -> None:
-    labels = yaml.safe_dump(run.choices.phrases(), allow_unicode=True, sort_keys=False)
+    labels = labels_as_text(as_label_set(run.choices.phrases()), ".yaml")
     path.write_text(labels, encoding="utf-8")
 
 

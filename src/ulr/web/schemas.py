@@ -142,6 +142,31 @@ class View(BaseModel):
     next: list[int] = Field(description="Documents to check next.")
 
 
+class MissingLabel(BaseModel):
+    """A group of documents that no label explains."""
+
+    name: str = Field(description="Proposed for the group, from its own words.")
+    size: int
+    words: list[str] = Field(description="Characteristic words of the group.")
+    rows: list[int] = Field(description="Of typical documents.")
+    texts: list[str] = Field(description="Beginnings of these documents.")
+    labels: list[tuple[str, float]] = Field(description="That the group has now, with shares.")
+    better_name_for: str | None = Field(description="A label that has this group already.")
+
+
+class Suggested(BaseModel):
+    """What the documents say about the labels of a result."""
+
+    number: int = Field(description="Of the result.")
+    examined: int = Field(description="Documents, a sample of many.")
+    missing: list[MissingLabel]
+    merge: list[tuple[str, str]] = Field(description="Labels that compete for documents.")
+    split: list[tuple[str, list[str], list[str]]] = Field(
+        description="Labels that hold two groups, with characteristic words of both."
+    )
+    phrases: dict[str, list[str]] = Field(description="Further phrases for some labels.")
+
+
 class Document(BaseModel):
     """One document."""
 

@@ -16,10 +16,18 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import EncodedTexts, Fitted, Predictions, Settings
+from ulr.classifier import (
+    EncodedTexts,
+    Fitted,
+    Predictions,
+    Settings,
+    Suggestions,
+    known_labels,
+)
 from ulr.errors import InputError, LabelError, TableError
 from ulr.jobs import Result
 from ulr.labels import as_label_set
+from ulr.refinement import EXCLUDED
 from ulr.report import Layout
 from ulr.tables import Table, open_source
 from ulr.web.jobs import Job
@@ -56,6 +64,13 @@ class Choices:
     def phrases(self) -> dict[str, list[str]]:
         """Phrases by name."""
         return {label.name: list(label.phrases) for label in self.labels}
+
+    def codes(self, n_rows: int) -> NDArray[np.int32]:
+        """(n_rows,) what is known of each document, as `ulr.classifier.refit` takes it."""
+        names = [label.name for label in self.labels]
+        codes = known_labels(self.known(n_rows), names, n_rows)[0]
+        codes[self.nones()] = EXCLUDED
+        return codes
 
     def nones(self) -> list[int]:
         """Rows of the documents that are none of these."""
@@ -131,6 +146,7 @@ class Session:
         self.options: Options | None = None  # of the latest run, done or not
         self.corpus: Corpus | None = None
         self.run: Run | None = None  # the latest one that is done
+        self.suggestions: tuple[Run, Suggestions] | None = None  # the latest ones, and their run
         self.job: Job | None = None
         self.lock = RLock()
         self.undo_steps: list[Choices] = []

@@ -2,6 +2,7 @@
 import { count, element, percent } from "./dom.js";
 import { labelColor, whenColorsChange } from "./colors.js";
 import { labelName, searchTerms } from "./store.js";
+import { withReasons } from "./why.js";
 
 const PAGE = 25;
 
@@ -41,13 +42,18 @@ export function createTable({ table, pager }, store) {
     return lines;
   }
 
+  function textOf(i) {
+    const [text, why] = [documents.text[i], documents.why?.[i]];
+    return why && !store.filter.words ? withReasons(text, why, labels) : marked(text, store.filter.words);
+  }
+
   function row(i) {
     const activate = () => store.setActive(i);
     return element(
       "tr",
       { tabindex: -1, "data-document": i, onclick: activate, onfocus: activate },
       element("td", { class: "number", "data-title": "Row" }, count(documents.row[i])),
-      element("td", { class: "text" }, ...marked(documents.text[i], store.filter.words)),
+      element("td", { class: "text" }, ...textOf(i)),
       element("td", { class: "label-cell" }, ...candidates(i)),
       element("td", { class: "number", "data-title": "Confidence" }, percent(documents.confidence[i])),
     );

@@ -1,6 +1,7 @@
 // Checking and correcting: the panel of the active document, and the keys.
 import { count, element, shortened } from "./report/dom.js";
 import { find } from "./report/controls.js";
+import { reasonLine, withReasons } from "./report/why.js";
 import { labelName } from "./report/store.js";
 import { assignButtons, NONE } from "./result.js";
 
@@ -9,11 +10,11 @@ const TYPING = "input:not([type=checkbox]):not([type=range]), textarea, select";
 
 /**
  * The panel of a result. `actions`: correct(documents, label or null), undo(), refine(), and
- * document(row), which has the whole text and the probabilities.
+ * load("document" or "why", row): the whole text with the probabilities, and the words that decided.
  */
 export function createPanel(result, actions) {
   const { store } = result;
-  let [shown, full, timer, checked] = [-1, null, 0, new Set()];
+  let [shown, full, why, timer, checked] = [-1, null, null, 0, new Set()];
   let proposed = -1;
   let visible = false;
   let { number } = result.view;
@@ -59,6 +60,7 @@ export function createPanel(result, actions) {
     proposed = i;
     if (!store.shown.includes(i)) store.reset();
     store.setActive(i, true);
+    find("panel").scrollIntoView({ block: "nearest" });
   }
 
   const described = (i) => `Row ${count(store.documents.row[i])}: ${store.documents.text[i]}`;
@@ -66,7 +68,7 @@ export function createPanel(result, actions) {
   function show() {
     const i = store.active;
     if (i !== shown) {
-      [shown, full] = [i, null];
+      [shown, full, why] = [i, null, null];
       clearTimeout(timer);
       if (i >= 0) timer = setTimeout(load, PAUSE, i);
     }
@@ -74,10 +76,21 @@ export function createPanel(result, actions) {
   }
 
   async function load(i) {
-    const found = await actions.document(store.documents.row[i]);
-    if (!found || store.active !== i) return;
-    full = found;
+    const whole = await current(i, "document");
+    if (!whole) return;
+    full = whole;
     draw();
+    const found = await current(i, "why");
+    if (!found) return;
+    why = found;
+    draw();
+  }
+
+  /** Load something of a document; null if another one has become active. */
+  async function current(i, what) {
+    const number = result.view.number;
+    const found = await actions.load(what, store.documents.row[i]);
+    return store.active === i && result.view.number === number ? found : null;
   }
 
   function draw() {
@@ -86,10 +99,13 @@ export function createPanel(result, actions) {
     if (active < 0) {
       text.replaceChildren(element("span", { class: "muted" }, "Choose a document on the map or in the table, or press “Next to check”."));
       find("assign").replaceChildren();
+      find("why").replaceChildren();
       return;
     }
     const row = element("span", { class: "muted" }, `Row ${count(documents.row[active])} `);
-    text.replaceChildren(row, shortened(full?.text ?? documents.text[active], 5000));
+    const whole = shortened(full?.text ?? documents.text[active], 5000);
+    text.replaceChildren(row, ...withReasons(whole, why, labels));
+    find("why").replaceChildren(...reasonLine(why, labels));
     const probabilities = full?.probabilities;
     const focused = [...find("assign").children].indexOf(document.activeElement);
     const buttons = assignButtons(labels, probabilities, documents.label[active], give);
@@ -144,7 +160,7 @@ export function createPanel(result, actions) {
       const all = `${count(session.corrections.length)} corrected`;
       find("check-status").textContent = open
         ? `${all}; ${count(open)} changed since the last run. Refine again to let the other documents follow.`
-        : `${all}. The documents to check next are those whose label leads least over another.`;
+        : `${all}. The documents to check next are those whose labels would help most.`;
       find("undo").disabled = !session.can_undo;
       find("refine").disabled = !session.outdated;
       if (number === result.view.number) return;

@@ -89,6 +89,14 @@ export function createLabelEditor(list, addButton, paste) {
         row.phrases.value = described(label);
       }
     },
+    /** Add phrases to a label, or a label that is not there yet. */
+    describe(name, phrases) {
+      const row = rows.find((each) => each.name.value.trim() === name);
+      if (!row) return this.add([{ name, phrases: phrases.length ? phrases : [name] }]);
+      // Without phrases, the name describes the label; with some, it is one of them.
+      const own = texts(row.phrases);
+      row.phrases.value = [...new Set([...(own.length ? own : [name]), ...phrases])].join("; ");
+    },
     get,
     /** What was typed, if it is a list in the field of a single label. */
     typedList() {

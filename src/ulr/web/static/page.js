@@ -5,6 +5,7 @@ import { addressSession, applyAddress, followStore, readAddress } from "./addres
 import { Problem, request, sessionRequests } from "./api.js";
 import { createLabelEditor } from "./labels.js";
 import { createPanel } from "./correct.js";
+import { showSuggestions } from "./suggestions.js";
 import { createResult, labelledDocuments } from "./result.js";
 
 const FIRST_POLL = 40;
@@ -155,8 +156,8 @@ async function run() {
   });
 }
 
-/** Show the progress of the running job, then its result. */
-async function follow() {
+/** Show the progress of the running job, then what it found. */
+async function follow(show = showResult) {
   find("cancel").hidden = false;
   setBusy(true);
   try {
@@ -172,7 +173,7 @@ async function follow() {
     }
     page.session = await page.api.state();
     if (job.state === "failed") throw new Problem(job.error, 400);
-    if (job.state === "done") await showResult();
+    if (job.state === "done") await show();
     else find("about").textContent = `${page.session.name}: cancelled`;
   } finally {
     find("progress").hidden = true;
@@ -184,18 +185,32 @@ async function follow() {
 }
 
 function setBusy(busy) {
-  for (const name of ["run", "refine", "undo"]) find(name).disabled = busy;
+  for (const name of ["run", "refine", "undo", "suggest"]) find(name).disabled = busy;
   document.body.toggleAttribute("data-busy", busy);
+}
+
+/** Look for suggestions and show them. */
+const suggest = () =>
+  attempt(async () => {
+    await page.api.suggest();
+    await follow(showSuggested);
+  });
+
+async function showSuggested() {
+  showSuggestions(find("suggested"), await page.api.suggestions(), (name, phrases) => {
+    editor.describe(name, phrases);
+    find("labels-read").textContent = `Added to the labels: ${phrases.join("; ") || name}. Classify again to use it.`;
+  });
 }
 
 async function showResult() {
   const view = await page.api.view();
   const first = page.result === null;
   if (!first && !page.result.fits(view)) return location.reload();
-  for (const name of ["result", "summary", "skip"]) find(name).hidden = false;
+  for (const name of ["result", "summary", "skip", "suggestions"]) find(name).hidden = false;
   if (first) {
     page.result = createResult(view);
-    page.panel = createPanel(page.result, { correct, undo, refine, document: loadDocument });
+    page.panel = createPanel(page.result, { correct, undo, refine, load });
   } else page.result.update(view);
   const { name, rows } = page.session;
   const labels = view.labels.filter(({ id }) => id !== null);
@@ -207,6 +222,7 @@ async function showResult() {
     labels.map((label) => label.after),
   );
   find("labels-read").textContent = "";
+  find("suggested").replaceChildren();
   updatePanel();
   find("said").textContent = `${count(labelledDocuments(view))} documents have a label.`;
   if (first) {
@@ -264,9 +280,10 @@ function refine() {
   if (!find("refine").disabled) run();
 }
 
-async function loadDocument(row) {
+/** Something of a document, such as its whole text; null if it cannot be had. */
+async function load(what, row) {
   try {
-    return await page.api.document(row);
+    return await page.api[what](row);
   } catch (problem) {
     showProblem(problem.message);
     return null;
@@ -317,6 +334,7 @@ function connect() {
     event.target.value = "";
     if (file) addLabelFile(file);
   });
+  find("suggest").addEventListener("click", suggest);
   find("options").addEventListener("input", describeOptions);
   find("example").addEventListener("click", () => upload(null, "the example"));
   find("setup-form").addEventListener("submit", (event) => {
