@@ -254,7 +254,9 @@ def test_downloads_can_be_used_by_the_other_commands_and_leave_nothing(
     zipfile.ZipFile(tmp_path / "model.zip").extractall(tmp_path)
     expected = fitted(documents).correct([6], [other])
     loaded = DatalessClassifier.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict_proba(NEW), expected.predict_proba(NEW))
+    # A correction keeps the temperature of the first run.
+    np.testing.assert_array_equal(loaded.predict(NEW), expected.predict(NEW))
+    np.testing.assert_allclose(loaded.predict_proba(NEW), expected.predict_proba(NEW), atol=0.01)
     page = (tmp_path / "report.html").read_text()
     assert "1 labelled examples took part" in page
     assert "notes.csv" in page
