@@ -194,10 +194,12 @@ def _draw(
 def _affordable(rows: Sequence[int], drawn: Drawn, fitted: Fitted) -> list[int]:
     """Documents to explain: a slow encoder reads them once for each of their words."""
     found, budget = [], _EXPLAINED_WORDS
+    settings = fitted.settings
+    n_readings = fitted.n_labels if settings.scores_pairs else 1
     for row in np.random.default_rng(0).permutation(rows).tolist():
-        if not (fitted.settings.is_fast or drawn.predictions.by_student[row]):
+        if not (settings.is_fast or drawn.predictions.by_student[row]):
             n_words = words_to_read([drawn.texts[row]])
-            budget -= n_words * min(n_words, MOST_LEFT_OUT)
+            budget -= n_readings * n_words * min(n_words, MOST_LEFT_OUT)
         if budget > 0:
             found.append(row)
     return sorted(found)
