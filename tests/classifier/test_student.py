@@ -16,6 +16,7 @@ from ulr.classifier import (
     resolve,
     save,
     share_to_read,
+    suggest,
     teach,
     words_to_read,
 )
@@ -158,3 +159,13 @@ def test_an_encoder_that_is_chosen_reads_everything():
     budget = replace(settings, strong_share="budget")
     assert share_to_read(budget, BUDGET) == 1.0
     assert share_to_read(budget, 100 * BUDGET) == pytest.approx(0.01)
+
+
+def test_suggestions_are_found_on_documents_that_the_encoder_has_read(task, fitted):
+    before = len(fitted.settings.encoder.given)
+    found = suggest(fitted)
+    assert set(task[0]).isdisjoint(fitted.settings.encoder.given[before:])
+    shown = [position for each in found.missing for position in each.members]
+    shown += [position for each in found.split for half in each.documents for position in half]
+    assert not fitted.predictions.by_student[shown].any()
+    assert found.examined == 5_000

@@ -357,6 +357,13 @@ def test_unusable_files_are_refused_with_a_sentence(new_client, content, name, s
     assert list(client.app.state.server.sessions.folder.iterdir()) == []
 
 
+def test_a_cell_that_is_no_document_is_refused_at_upload(new_client):
+    content = gzip.compress(b"text,n\na,1\n" + b"x" * 10_000_001 + b",2\n", 1)
+    answer = new_client().post("/api/sessions", params={"name": "a.csv.gz"}, content=content)
+    assert answer.status_code == 400
+    assert "a cell of 10,000,001 letters" in answer.json()["error"]
+
+
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [

@@ -45,6 +45,8 @@ class Settings:
     none_share: float | None = None
     none_label: str = "none of these"
     ignore_y: bool = False
+    path_threshold: float = 0.5
+    multilabel: bool | float = False
 
     def __post_init__(self) -> None:
         labels = as_label_set(self.labels)
@@ -64,6 +66,23 @@ class Settings:
         if share not in ("auto", "budget") and not (_is_number(share) and 0 <= share <= 1):
             raise ParameterError(
                 "strong_share", f"must be 'auto', 'budget' or between 0 and 1; got {share!r}."
+            )
+        if not _is_number(self.path_threshold) or not 0 <= self.path_threshold <= 1:
+            raise ParameterError(
+                "path_threshold", f"must be between 0 and 1; got {self.path_threshold!r}."
+            )
+        number = self.multilabel
+        if not isinstance(number, bool) and not (_is_number(number) and 0 < number <= len(labels)):
+            raise ParameterError(
+                "multilabel",
+                "must be True or False, the least chance of a label, such as 0.5, or the "
+                f"mean number of labels, from 1 to {len(labels)}; got {number!r}.",
+            )
+        if number and self.none_share is not None:
+            raise ParameterError(
+                "multilabel",
+                "and none_share do not go together; with a least chance, such as 0.5, texts "
+                "may have no label.",
             )
         if self.none_share is None:
             return
@@ -122,6 +141,11 @@ class Settings:
         )
 
     @property
+    def prior_is_estimated(self) -> bool:
+        """Whether the sizes of the labels are found on the texts, not given."""
+        return isinstance(self.prior, str) and self.prior == "estimate"
+
+    @property
     def uses_words(self) -> bool:
         """Whether the words of the texts take part in the refinement."""
         return refinement.METHODS[self.method].uses_words
@@ -137,7 +161,7 @@ class Settings:
     def refine_options(self) -> dict[str, Any]:
         """Arguments of `ulr.refine` next to the inputs; options only where they were given."""
         options: dict[str, Any] = {}
-        if not isinstance(self.prior, str) or self.prior != "estimate":
+        if not self.prior_is_estimated:
             options["prior"] = self.prior
         if self.fit_sample != "auto":
             options["fit_sample"] = self.fit_sample

@@ -20,7 +20,8 @@ from ulr.jobs.result import (
 )
 from ulr.jobs.sample import LARGEST_HASH, HashSample, Sample
 from ulr.jobs.suggest import SuggestJob, check_labels_path, suggest, write_labels
-from ulr.jobs.support import NO_SUPPORT, Support, read_support, text_columns
+from ulr.jobs.support import NO_SUPPORT, Support, guess_text_column, read_support, text_columns
+from ulr.jobs.update import update
 
 __all__ = [
     "LARGEST_HASH",
@@ -47,6 +48,7 @@ __all__ = [
     "compare",
     "draw_sample",
     "excerpt",
+    "guess_text_column",
     "label_rows",
     "output_names",
     "predict",
@@ -54,6 +56,7 @@ __all__ = [
     "sorted_pairs",
     "suggest",
     "text_columns",
+    "update",
     "write_labels",
     "write_rows",
 ]

@@ -259,7 +259,7 @@ async def why(server: AnyServer, latest: AnyRun, row: AnyRow) -> Explanation:
 @session_router.get("/documents/{row}")
 def document(latest: AnyRun, row: AnyRow) -> schemas.Document:
     """One document, with the probability of each label."""
-    probabilities = latest.predictions.probabilities[row - 1].round(4).tolist()
+    probabilities = latest.predictions.rows(slice(row - 1, row)).probabilities[0].round(4).tolist()
     return schemas.Document(
         row=row,
         text=latest.corpus.documents.texts[row - 1],
