@@ -8,12 +8,11 @@ from ulr.report import Sampler
 
 
 def predictions(labels, n_labels, empty=None):
-    labels = np.asarray(labels, dtype=np.intp)
-    probabilities = np.full((len(labels), n_labels), 0.1)
-    empty = np.zeros(len(labels), dtype=bool) if empty is None else empty
-    return Predictions(
-        labels, probabilities.astype(np.float32), probabilities, labels, empty, np.zeros_like(empty)
-    )
+    labels, n = np.asarray(labels, dtype=np.intp), len(labels)
+    empty = np.zeros(n, dtype=bool) if empty is None else empty
+    scores = np.full((n, n_labels), 0.1, dtype=np.float32)
+    none = np.empty((n, 0))
+    return Predictions(labels, scores, labels, empty, np.zeros_like(empty), np.ones(n), none)
 
 
 def draw(labels, batch, size=100, seed=0, n_labels=5, empty=None):

@@ -191,8 +191,13 @@ def test_checking_takes_one_key_for_each_document(page):
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("n")  # nothing, since the section is not visible
     assert page.evaluate("ulrPage.store.active") == -1
-    page.locator("[data-part=panel]").scroll_into_view_if_needed()
-    page.wait_for_timeout(100)
+    page.evaluate(
+        """new Promise((done) => {
+          const panel = document.querySelector("[data-part=panel]");
+          new IntersectionObserver((seen) => seen.at(-1).isIntersecting && done()).observe(panel);
+          panel.scrollIntoView({ block: "nearest" });
+        })"""
+    )
     assert page.locator(".keys").is_visible()
     order = page.evaluate("ulrPage.view.next")
     fitted = page.evaluate("ulrPage.store.documents.label")
