@@ -23,7 +23,12 @@ if TYPE_CHECKING:
         words_to_read,
     )
     from ulr.classifier.estimator import DatalessClassifier
-    from ulr.classifier.explanation import Explanation, WordEvidence, explain
+    from ulr.classifier.explanation import (
+        MOST_LEFT_OUT,
+        Explanation,
+        WordEvidence,
+        explain,
+    )
     from ulr.classifier.fitting import fit, known_labels, refit, teach
     from ulr.classifier.model import Fitted, Predictions
     from ulr.classifier.multilabel import LabelChances
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from ulr.classifier.word_counts import count_words
 
 __all__ = [
+    "MOST_LEFT_OUT",
     "DatalessClassifier",
     "Drift",
     "EncodedTexts",
@@ -89,7 +95,7 @@ __getattr__ = lazy_names(
         "EncodedTexts encode encode_documents encode_extra_labels encode_labels share_to_read "
         "text_encoder words_to_read"
     ),
-    explanation="Explanation WordEvidence explain",
+    explanation="MOST_LEFT_OUT Explanation WordEvidence explain",
     estimator="DatalessClassifier",
     fitting="fit known_labels refit teach",
     model="Fitted Predictions",

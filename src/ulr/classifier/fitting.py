@@ -175,8 +175,11 @@ def _teach(
     """Fit a student on the labels of the teacher, and label all documents."""
     settings = teacher.settings
     codes, held_out = labels_for_student(known, rows, teacher, settings.random_state)
-    fast = settings.fast
     known_student = None if before is None else before.student
+    if known_student is None:
+        fast = settings.fast
+    else:  # its encoder is loaded
+        fast = replace(known_student.settings, method="discriminant")
     student = _fit(documents, codes, _label_vectors(fast), progress, known_student)
     student = calibrated(student, teacher, rows, held_out)
     n_words = words_to_read(documents.texts) if n_words is None else n_words
