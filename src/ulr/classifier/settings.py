@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ulr import encoders, refinement  # their names load when they are used
-from ulr.errors import ArrayError, LabelError
-from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template
+from ulr.errors import AdviserError, ArrayError, LabelError
+from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template, shown
 from ulr.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
+    from ulr.advisers import Adviser
     from ulr.encoders import AnyEncoder
 
 
@@ -44,6 +45,8 @@ class Settings:
     cache: str | Path | None = None
     none_share: float | None = None
     none_label: str = "none of these"
+    adviser: Adviser | None = None
+    adviser_budget: int = 200
 
     def __post_init__(self) -> None:
         labels = as_label_set(self.labels)
@@ -63,6 +66,16 @@ class Settings:
         if share not in ("auto", "budget") and not (_is_number(share) and 0 <= share <= 1):
             raise ArrayError(
                 f"strong_share must be 'auto', 'budget' or between 0 and 1; got {share!r}."
+            )
+        if self.adviser is not None and not callable(self.adviser):
+            raise AdviserError(
+                "adviser must be an OpenAIAdviser or a function from a prompt to an answer; got "
+                f"{shown(self.adviser)}."
+            )
+        budget = self.adviser_budget
+        if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+            raise AdviserError(
+                f"adviser_budget must be an integer of at least 1; got {shown(budget)}."
             )
         if self.none_share is None:
             return
@@ -117,6 +130,7 @@ class Settings:
             distance="cosine",
             extra_labels=None,
             strong_share=1.0,
+            adviser=None,
         )
 
     @property
