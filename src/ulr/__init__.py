@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ulr.errors import UlrError
+from ulr.errors import UlrError, UlrWarning
 from ulr.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = [
     "DatalessClassifier",
     "Refinement",
     "UlrError",
+    "UlrWarning",
     "load_encoder",
     "refine",
 ]

@@ -2,7 +2,8 @@
 
 UlrError
 └── InputError (also a ValueError): what was given cannot be used
-    ├── ArrayError: documents, labels or settings of a refinement
+    ├── ParameterError: a parameter of a classifier or a refinement
+    ├── ArrayError: documents and labels as arrays
     ├── LabelError: names and phrases of labels
     ├── TextError: texts that are not texts
     ├── TableError: files of documents
@@ -11,12 +12,17 @@ UlrError
     ├── ModelError: a saved model
     ├── AdviserError: a language model that advises, or its answers
     └── ClusterError: workers, or the folder of a job that they share
+
+`UlrWarning` is the category of warnings.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+import json
+from importlib import import_module, metadata
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 
 class UlrError(Exception):
@@ -27,8 +33,19 @@ class InputError(UlrError, ValueError):
     """What was given cannot be used; the message says why and what would work."""
 
 
+class ParameterError(InputError):
+    """A parameter that cannot be used; its name is the first word of the message."""
+
+    def __init__(self, parameter: str, problem: str) -> None:
+        super().__init__(parameter, problem)
+        self.parameter, self.problem = parameter, problem
+
+    def __str__(self) -> str:
+        return f"{self.parameter} {self.problem}"
+
+
 class ArrayError(InputError):
-    """Arrays or settings that a refinement cannot start from."""
+    """Arrays that a refinement cannot start from."""
 
 
 class LabelError(InputError):
@@ -63,9 +80,21 @@ class ClusterError(InputError):
     """Workers that cannot be used or reached, or a folder that holds another job."""
 
 
+class UlrWarning(UserWarning):
+    """A result that may be wrong, or a part of the work that could not be done."""
+
+
 def install_command(extra: str) -> str:
-    """The commands that install an extra, from the package index or in a clone."""
-    return f"pip install 'ulr[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+    """The command that installs an extra, from where the package itself was installed."""
+    try:
+        origin = json.loads(metadata.distribution("ulr").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        origin = {}
+    source, option = "ulr", ""
+    if str(origin.get("url", "")).startswith("file:"):  # a clone, or a wheel that was downloaded
+        source = url2pathname(urlsplit(origin["url"]).path)
+        option = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    return f"pip install {option}'{source}[{extra}]'"
 
 
 def require(module: str, extra: str, error: type[InputError] = InputError) -> Any:

@@ -17,6 +17,7 @@ from typing import IO, Any
 from ulr.errors import InputError, TableError, UlrError
 
 GZIP = b"\x1f\x8b"
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux: paths as they are; exchange two names
 
 
 def is_remote(name: str | Path) -> bool:
@@ -129,7 +130,10 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which gets its name, and replaces an older one, when the block ends."""
+    """A folder to fill, which gets its name, and replaces an older one, when the block ends.
+
+    Where the system can exchange two names, there is a complete folder of the name at every moment.
+    """
     path = path.resolve()
     partial, retired = _beside(path), _beside(path)
     partial.mkdir()
@@ -140,6 +144,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                 os.fsync(written.fileno())
         if path.exists():
             shutil.copymode(path, partial)
+            if _exchange(partial, path):  # the older folder is removed in place of the partial one
+                return
             path.rename(retired)
         partial.rename(path)
     finally:
@@ -147,6 +153,17 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         if retired.exists() and not path.exists():
             retired.rename(path)
         shutil.rmtree(retired, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step; False where the system cannot."""
+    import ctypes
+
+    try:
+        renameat2 = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux
+        return False
+    return renameat2(_AT_FDCWD, bytes(one), _AT_FDCWD, bytes(other), _RENAME_EXCHANGE) == 0
 
 
 @contextlib.contextmanager

@@ -1,7 +1,9 @@
-"""Threads: available cores, bounded look-ahead, and BLAS on the calling thread only."""
+"""Cores and memory of the machine, bounded look-ahead, and BLAS on the calling thread only."""
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +23,14 @@ def available_cores() -> int:
     import joblib  # on use: ``import ulr`` stays light
 
     return int(joblib.cpu_count())
+
+
+def machine_memory() -> float:
+    """Bytes of memory of this machine; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def run_ahead(pool: Executor, calls: Iterable[Callable[[], Result]], most: int) -> Iterator[Result]:
@@ -48,14 +58,26 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
         self._libraries: Any = None
+        self._with_scipy = False
         self._limiter: Any = None
+
+    def _find_libraries(self) -> None:
+        """Find the libraries with threads, again only when SciPy has loaded a BLAS of its own.
+
+        That takes longer than to classify a text, and so does the import of `scipy.linalg`.
+        """
+        with_scipy = "scipy.linalg" in sys.modules
+        if self._libraries is None or with_scipy != self._with_scipy:
+            from threadpoolctl import ThreadpoolController
+
+            self._libraries, self._with_scipy = ThreadpoolController(), with_scipy
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._users == 0:
                 _release_blas()
-                self._libraries = self._libraries or _loaded_libraries()
+                self._find_libraries()
                 self._limiter = self._libraries.limit(limits=1, user_api="blas")
             self._users += 1
         try:
@@ -67,14 +89,6 @@ class _BlasLimit:
                     _release_blas()
                     self._limiter.restore_original_limits()
                     _release_blas()
-
-
-def _loaded_libraries() -> Any:
-    """The libraries with threads, found once: that takes longer than to classify a text."""
-    import scipy.linalg  # noqa: F401  loads the BLAS of SciPy, next to that of NumPy
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def _release_blas() -> None:

@@ -22,9 +22,9 @@ from tiny_task import (
     generated_texts,
     static,
 )
-from ulr import DatalessClassifier, refine
+from ulr import DatalessClassifier, UlrWarning, refine
 from ulr.classifier import count_words
-from ulr.errors import ArrayError, EncoderError, LabelError, TextError
+from ulr.errors import ArrayError, EncoderError, LabelError, ParameterError, TextError
 from ulr.refinement import EXCLUDED
 
 
@@ -196,18 +196,30 @@ def test_with_a_cache_no_text_is_encoded_twice(tmp_path):
         ({"labels": "a, b"}, LabelError, "labels must be a list of names or a mapping"),
         ({"template": "about"}, LabelError, r"a template must contain \{\}"),
         ({"encoder": "bert"}, EncoderError, "encoder must be one of static"),
-        ({"distance": "cos"}, ArrayError, "distance must be one of cosine, l2, dot"),
-        ({"method": "discriminant", "distance": "l2"}, ArrayError, "works with cosine"),
-        ({"max_iter": 0}, ArrayError, "max_iter must be an integer of at least 1"),
-        ({"n_jobs": 0}, ArrayError, "n_jobs must be an integer of at least 1"),
-        ({"prior": [1, 2]}, ArrayError, "positive proportion for each of the 3 labels"),
-        ({"prior": "balanced", "method": "ulr"}, ArrayError, "it is an option of discriminant"),
-        ({"fit_sample": 0}, ArrayError, "fit_sample must be"),
-        ({"none_share": 1.0}, ArrayError, "none_share must be between 0 and 1; got 1.0"),
-        ({"none_share": 0.1, "none_label": "sports"}, LabelError, "none of the labels; got 'spo"),
-        ({"encoder": CosineScorer(), "distance": "l2"}, ArrayError, "'l2' compares vectors, but"),
+        ({"distance": "cos"}, ParameterError, "distance must be one of cosine, l2, dot"),
+        ({"method": "discriminant", "distance": "l2"}, ParameterError, "works with cosine"),
+        ({"max_iter": 0}, ParameterError, "max_iter must be an integer of at least 1"),
+        ({"n_jobs": 0}, ParameterError, "n_jobs must be an integer of at least 1"),
+        ({"prior": [1, 2]}, ParameterError, "positive proportion for each of the 3 labels"),
+        ({"prior": "balanced", "method": "ulr"}, ParameterError, "it is an option of discriminant"),
+        ({"fit_sample": 0}, ParameterError, "fit_sample must be"),
+        ({"none_share": 1.0}, ParameterError, "none_share must be between 0 and 1; got 1.0"),
+        (
+            {"none_share": 0.1, "none_label": "sports"},
+            ParameterError,
+            "none of the labels; got 'spo",
+        ),
+        (
+            {"encoder": CosineScorer(), "distance": "l2"},
+            ParameterError,
+            "'l2' compares vectors, but",
+        ),
         ({"encoder": CosineScorer(), "extra_labels": ["math"]}, LabelError, "scores pairs of text"),
-        ({"distance": "jensen-shannon"}, ArrayError, "compares probabilities of labels, but this"),
+        (
+            {"distance": "jensen-shannon"},
+            ParameterError,
+            "compares probabilities of labels, but this",
+        ),
     ],
 )
 def test_arguments_are_validated_by_fit(arguments, error, message):
@@ -276,3 +288,20 @@ def test_concurrent_fits_and_more_threads_give_the_results_of_sequential_ones(tm
     for one, *same in zip(sequential, concurrent, others, strict=True):
         for other in same:
             np.testing.assert_array_equal(one, other)
+
+
+# Warnings
+
+
+def test_a_fit_that_cannot_be_trusted_warns():
+    clf = DatalessClassifier(["xylophone", "quasar"], encoder="static")
+    with pytest.warns(UlrWarning, match="names of the labels say little|expected to be right"):
+        clf.fit([f"{text} {number}" for number in range(10) for text in TEXTS])
+    assert not clf.diagnosis_.trusted
+
+
+def test_placeholders_are_counted():
+    texts = [*TEXTS, "n/a", " NULL ", "-", "na na"]
+    notes = DatalessClassifier(LABELS, encoder="static").fit(texts).diagnosis_.notes
+    (note,) = [each for each in notes if "placeholders" in each]
+    assert note.startswith("3 of the texts look like placeholders ('n/a', 'NULL', '-')")

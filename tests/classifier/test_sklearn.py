@@ -27,7 +27,7 @@ from tiny_task import (
     generated_texts,
     static,
 )
-from ulr import DatalessClassifier
+from ulr import DatalessClassifier, UlrWarning
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -163,7 +163,8 @@ def test_integers_are_positions_in_the_sorted_names_with_none_as_the_last(encode
     by_code = classifier.fit(texts, codes).predict([*texts, ""])
     assert classifier.classes_.tolist() == [0, 1, 2] + [3] * bool(none_share)
     assert none_share is None or by_code[-1] == 3
-    assert np.array([*sorted(LABELS), "none of these"])[by_code].tolist() == by_name.tolist()
+    last = "none of these" if none_share else ""
+    assert np.array([*sorted(LABELS), last])[by_code].tolist() == by_name.tolist()
 
 
 # Cross-validation with every kind of scorer
@@ -249,3 +250,16 @@ def test_it_works_at_the_end_of_a_pipeline(encoder, three):
     assert pipeline.predict(NEW).tolist() == LABELS
     found = cross_val_predict(pipeline, list(texts), list(truth), cv=FOLDS, method="predict_proba")
     assert found.shape == (90, 3)
+
+
+def test_cross_validation_without_labels_is_the_accuracy_of_unlabelled_texts(three, encoder):
+    texts, truth = three
+    clf = DatalessClassifier(LABELS, encoder=encoder, ignore_y=True)
+    found = cross_val_score(clf, texts, truth, cv=FOLDS)
+    expected = [
+        (clone(clf).fit(texts[fit]).predict(texts[rest]) == truth[rest]).mean()
+        for fit, rest in FOLDS.split(texts, truth)
+    ]
+    np.testing.assert_allclose(found, expected)
+    with pytest.warns(UlrWarning, match="label of every text is known.* ignore_y=True"):
+        DatalessClassifier(LABELS, encoder=encoder).fit(texts, truth)

@@ -45,3 +45,14 @@ def test_malformed_lines_of_word_vectors_are_counted(command, tmp_path):
     assert "1 malformed lines" in shown
     assert "without a word that the encoder knows" in shown
     assert (tmp_path / "words.txt.ulr").is_dir()
+
+
+def test_errors_name_the_option_that_was_given(command):
+    for options, message in (
+        (["--none", "2"], "--none must be between 0 and 1"),
+        (["--strong-share", "x"], "--strong-share must be 'auto', 'budget' or between"),
+        (["--method", "x"], "--method must be one of auto, discriminant, ulr, none; got 'x'"),
+        (["--fit-sample", "0"], "--fit-sample must be 'auto', 'all' or a positive number"),
+    ):
+        result = command("classify", *NEWS, *LABELS, *options)
+        assert (result.code, result.err.startswith(f"ulr: {message}")) == (1, True), result.err

@@ -65,3 +65,11 @@ def test_an_encoder_that_reads_files_must_be_named(command, word_vectors, tmp_pa
     assert (result.code, result.out) == (1, "")
     assert "or --encoder." in result.err
     assert "weather" in command("predict", model, "cold wind", "--encoder", word_vectors).out
+
+
+def test_one_word_is_a_text_and_the_name_of_a_file_is_not(classified, command, tmp_path):
+    assert "account access" in command("predict", classified.model, "password").out
+    for name in ("missing.csv", str(tmp_path / "missing"), "no-such-*"):
+        result = command("predict", classified.model, name)
+        assert result.code == 1
+        assert "account access" not in result.out

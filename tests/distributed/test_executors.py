@@ -83,6 +83,12 @@ def test_closing_ends_the_processes():
             os.kill(pid, 0)
 
 
+def test_no_more_workers_are_started_than_cores_have_use_for(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    with open_workers("local", 10**23) as workers:
+        assert 1 <= workers.n_workers <= 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

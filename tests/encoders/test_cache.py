@@ -15,7 +15,7 @@ from letters import TEXTS, VECTORS, Letters
 from python_process import run_python
 
 from ulr.encoders import CachedEncoder, clear_cache, encode_texts, inspect_cache
-from ulr.errors import EncoderError
+from ulr.errors import EncoderError, UlrWarning
 
 
 def test_a_second_run_encodes_nothing(tmp_path):
@@ -66,7 +66,7 @@ def test_a_vector_with_a_damaged_byte_is_encoded_again(tmp_path):
     assert inspect_cache(tmp_path)[0].damaged_megabytes == 0
 
 
-@pytest.mark.filterwarnings("ignore:the cache .* cannot be used:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:the cache .* cannot be used:ulr.errors.UlrWarning")
 @pytest.mark.parametrize("place", np.random.default_rng(0).uniform(size=40).round(4).tolist())
 def test_vectors_are_right_wherever_a_byte_is_damaged(tmp_path, place):
     encode_texts(CachedEncoder(Letters(), tmp_path), TEXTS)
@@ -85,7 +85,7 @@ def test_a_file_that_is_cut_or_replaced_is_no_obstacle(tmp_path, left):
     path.write_bytes(path.read_bytes()[:left])
     warning = r"the cache .* cannot be used \(.*\); texts are encoded without it. .* --clear"
     if left:
-        with pytest.warns(RuntimeWarning, match=warning) as warned:
+        with pytest.warns(UlrWarning, match=warning) as warned:
             found = encode_texts(CachedEncoder(Letters(), tmp_path), TEXTS)
         assert len(warned) == 1
         (entry,) = inspect_cache(tmp_path)
@@ -193,7 +193,7 @@ def test_a_deleted_cache_is_disabled_with_one_warning(tmp_path):
     encoder = CachedEncoder(Letters(), tmp_path / "cache")
     encoder.encode(["a"])
     shutil.rmtree(tmp_path / "cache")
-    with pytest.warns(RuntimeWarning, match=r"cannot be used \(it was deleted\)") as warned:
+    with pytest.warns(UlrWarning, match=r"cannot be used \(it was deleted\)") as warned:
         np.testing.assert_array_equal(encode_texts(encoder, TEXTS), VECTORS)
     assert len(warned) == 1
     assert encoder.disabled

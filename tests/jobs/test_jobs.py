@@ -11,7 +11,7 @@ from running import DOCUMENTS, LABELS, read_rows, run_classify, run_predict, wri
 from tiny_task import Recorder, StaticVectors, generated_texts
 from ulr import DatalessClassifier, load_encoder
 from ulr.encoders import StaticEncoder
-from ulr.errors import LabelError, TableError
+from ulr.errors import TableError
 from ulr.jobs import text_columns
 from ulr.tables import open_table
 
@@ -237,8 +237,8 @@ def test_truth_is_compared_ignoring_case_and_blanks_which_is_counted(tmp_path, e
 @pytest.mark.parametrize(
     ("truth", "labels", "error", "message"),
     [
-        ("wether", LABELS, LabelError, r"in\.csv row 2: 'wether' is not .* sports, bus"),
-        ("Us", {"us": "we", "US": "America"}, LabelError, "row 2: 'Us' is not a"),
+        ("wether", LABELS, TableError, "it has 'wether', and the labels are sports, business"),
+        ("Us", {"us": "we", "US": "America"}, TableError, "it has 'Us', and the labels"),
         (" ", LABELS, TableError, "no row has a true label in column 'truth'"),
     ],
     ids=["no label", "case matters", "empty"],
@@ -247,6 +247,19 @@ def test_truth_that_cannot_be_compared_is_refused(tmp_path, encoder, truth, labe
     path = write_rows(tmp_path / "in.csv", [(1, "goal", ""), (2, "rain", truth)])
     with pytest.raises(error, match=message):
         evaluate(path, labels=labels, encoder=encoder)
+
+
+@pytest.mark.parametrize("none_share", [None, 0.3])
+def test_true_values_that_are_no_label_are_counted(tmp_path, none_share):
+    truth = ["sports", "off topic", "weather", "off topic", "spam"]
+    rows = [(i, DOCUMENTS[i][0], value) for i, value in enumerate(truth)]
+    path = write_rows(tmp_path / "in.csv", rows)
+    result = evaluate(path, none_share=none_share)[1]
+    found = result.comparison
+    assert (found.other_truth, found.other_values) == (3, ("off topic", "spam"))
+    # Without a none label they are in no figure; with one, it is the right label of these documents.
+    assert found.documents == (2 if none_share is None else 5)
+    assert found.after.labels[-1].documents == (1 if none_share is None else 3)
 
 
 class Cancelled(Exception):

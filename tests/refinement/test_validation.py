@@ -5,7 +5,7 @@ import pytest
 from problems import score, topics
 from scipy.sparse import csr_matrix
 
-from ulr.errors import ArrayError
+from ulr.errors import ArrayError, InputError, ParameterError
 from ulr.refinement import refine, refine_many, rule_from_arrays
 
 GOOD = np.ones((5, 3), dtype=np.float32)
@@ -74,7 +74,7 @@ def with_value(array, value):
     ],
 )  # fmt: skip
 def test_unusable_input_gets_one_clear_sentence(message, documents, anchors, options):
-    with pytest.raises(ArrayError, match=message):
+    with pytest.raises(InputError, match=message):
         refine(documents, anchors, **options)
 
 
@@ -85,7 +85,7 @@ def test_many_sets_and_rules_validate_their_arrays():
     rule = refine(documents, anchors).rule
     with pytest.raises(ArrayError, match="documents must have n_dims=16"):
         score(GOOD, rule)
-    with pytest.raises(ArrayError, match="n_jobs must be an integer"):
+    with pytest.raises(ParameterError, match="n_jobs must be an integer"):
         score(documents, rule, n_jobs=0)
 
 

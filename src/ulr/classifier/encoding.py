@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +30,7 @@ from ulr.errors import ArrayError, LabelError
 from ulr.labels import in_template
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import DISTANCES
-from ulr.threads import run_ahead
+from ulr.threads import machine_memory, run_ahead
 from ulr.vectors import unit_rows
 
 Vectors = NDArray[np.float32]
@@ -184,11 +183,7 @@ def _repeated(once: EncodedTexts, texts: list[str]) -> EncodedTexts:
 
 def _new_vectors(n_rows: int, n_dims: int) -> Vectors:
     """An array in memory or, if it is large for the machine, in a temporary file."""
-    try:
-        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not known on this system
-        memory = float("inf")
-    if 4 * n_rows * n_dims <= _MEMORY_SHARE * memory:
+    if 4 * n_rows * n_dims <= _MEMORY_SHARE * machine_memory():
         return np.empty((n_rows, n_dims), dtype=np.float32)
     with tempfile.TemporaryFile() as file:  # the map keeps its content
         return np.memmap(file, np.float32, "w+", 0, (n_rows, n_dims))

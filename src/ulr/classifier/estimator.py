@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -15,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ulr.classifier.description import LabelDescription, describe
 from ulr.classifier.encoding import given_vectors, words_to_read
-from ulr.classifier.fitting import fit, teach
+from ulr.classifier.fitting import fit, fit_warnings, teach
 from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.persistence import load, save
 from ulr.classifier.settings import Settings
 from ulr.classifier.texts import as_texts
 from ulr.encoders import AnyEncoder
+from ulr.errors import UlrWarning
 
 if TYPE_CHECKING:
     from ulr.report import Report
@@ -95,6 +97,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label they would get. New texts that are no more similar to it get it too.
     none_label
         Name of the none label, which is used if `none_share` is given.
+    ignore_y
+        Whether `fit` ignores `y`. Without it, `cross_val_score` and grid search fit on the labels of
+        the training folds; with it, they measure the accuracy that texts without labels give.
 
     Attributes
     ----------
@@ -178,6 +183,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             extra_texts=() if extra_texts is None else as_texts(extra_texts),
         )
         self._hold(fitted)
+        for sentence in fit_warnings(fitted):
+            warnings.warn(sentence, UlrWarning, stacklevel=2)
         return self
 
     def predict(self, texts: Iterable[str], *, embeddings: ArrayLike | None = None) -> NDArray[Any]:
@@ -186,8 +193,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         texts
-            The documents. An empty text gets the none label or, without one, the label with the
-            most fitted texts; its probabilities are equal.
+            The documents. A text without words gets the none label or, without one, no label: an
+            empty string, or -1 where classes are integers. Its probabilities are equal.
         embeddings
             (n_texts, n_dims) their vectors, so that they are not encoded.
         """
@@ -288,10 +295,9 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _classes(self, predictions: Predictions) -> NDArray[Any]:
         """Predicted members of `classes_`."""
-        labels = predictions.labels
-        if (labels < 0).any():
-            labels = np.where(labels < 0, self.fitted_.largest_label, labels)
-        return self.classes_[np.argsort(self._order, kind="stable")[labels]]
+        no_label = -1 if self.fitted_.integer_classes else ""
+        classes = self.classes_[np.argsort(self._order, kind="stable")]
+        return np.append(classes, np.array(no_label, classes.dtype))[predictions.labels]
 
     def _hold(self, fitted: Fitted) -> None:
         """Set the fitted attributes."""

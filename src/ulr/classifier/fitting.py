@@ -22,10 +22,16 @@ from ulr.classifier.encoding import (
 from ulr.classifier.model import Fitted, NoneLabel
 from ulr.classifier.settings import Settings, resolve
 from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
-from ulr.classifier.texts import empty_texts, is_missing, label_notes, language_note
+from ulr.classifier.texts import (
+    empty_texts,
+    is_missing,
+    label_notes,
+    language_note,
+    placeholder_note,
+)
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
-from ulr.errors import ArrayError, LabelError, TextError
+from ulr.errors import ArrayError, LabelError, ParameterError, TextError
 from ulr.labels import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
@@ -172,7 +178,6 @@ def _fit(
         temperature=_temperature(settings, documents, anchors, refinement, known, progress),
         anchors=None if anchors is None else unit_rows(anchors),
         n_iter=refinement.n_iter,
-        largest_label=int(np.bincount(predicted[predicted >= 0]).argmax()),
         refinement=refinement,
         diagnosis=refinement.diagnosis,
     )
@@ -221,7 +226,7 @@ def _known(
 ) -> tuple[NDArray[np.int32], bool]:
     """Code of each text for `refine`, and whether known labels are integers."""
     known, integers = np.full(len(texts), UNKNOWN, dtype=np.int32), False
-    if y is not None:
+    if y is not None and not settings.ignore_y:
         known, integers = known_labels(y, settings.label_set.names, len(texts))
     empty = empty_texts(texts)
     if empty.all():
@@ -258,7 +263,7 @@ def _none_label(
     """The none label, with the threshold that rejects the share of the settings."""
     free = (known < 0) & (predicted >= 0)
     if not free.any():
-        raise ArrayError("none_share applies to texts of unknown label, but all are known.")
+        raise ParameterError("none_share", "applies to texts of unknown label, but all are known.")
     similarity = fitted.similarity(vectors[free], predicted[free])
     share = fitted.settings.none_share
     assert share is not None
@@ -278,12 +283,27 @@ def _diagnose(fitted: Fitted, texts: Sequence[str]) -> Diagnosis | None:
     confidence = confidence[draw[:_CONFIDENCE_SAMPLE]]
     language = _language_note(texts, settings)
     advice = getattr(settings.encoder, "advice", None)
-    notes = [*label_notes(settings.label_set), *filter(None, (language, advice))]
+    notes = [*label_notes(settings.label_set)]
+    notes += filter(None, (placeholder_note(texts), language, advice))
     return replace(
         diagnosis.named(settings.label_set.names),
         expected_accuracy=float(confidence[confidence > 0].mean()),
         notes=tuple(notes),
     )
+
+
+def fit_warnings(fitted: Fitted) -> list[str]:
+    """Reasons to look at a fit before its labels are used, one sentence each."""
+    found = []
+    if fitted.known is not None and not (fitted.known == UNKNOWN).any():
+        found.append(
+            "The label of every text is known, so nothing was classified by name alone. To measure "
+            "the accuracy without labels, as in cross-validation, set ignore_y=True."
+        )
+    diagnosis = fitted.diagnosis
+    if diagnosis is not None and not diagnosis.trusted:
+        found += diagnosis.warnings
+    return found
 
 
 def known_labels(y: Any, names: Sequence[str], n_texts: int) -> tuple[NDArray[np.int32], bool]:

@@ -104,8 +104,8 @@ class Fitted:
         Scores are divided by it before they become probabilities.
     anchors
         (n_labels, n_dims) unit vectors of the names; None where pairs are scored as probabilities.
-    n_iter, largest_label
-        Passes over the fitted texts, and the label with the most of them.
+    n_iter
+        Passes over the fitted texts.
     integer_classes
         Whether known labels were given as integers, so that classes are integers too.
     none
@@ -129,7 +129,6 @@ class Fitted:
     temperature: float
     anchors: NDArray[np.float64] | None = field(repr=False)
     n_iter: int
-    largest_label: int
     integer_classes: bool = False
     none: NoneLabel | None = None
     student: Fitted | None = field(default=None, repr=False)

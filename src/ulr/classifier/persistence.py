@@ -24,8 +24,9 @@ from ulr.files import atomic_folder, check_destination, sha256
 from ulr.labels import one_text
 from ulr.refinement import DISTANCES, METHODS, Rule, rule_from_arrays
 
-_FORMAT = 8
+_FORMAT = 9
 _SETTINGS, _ARRAYS = "model.json", "arrays.safetensors"
+_MOST_READS = 5  # of a model that is replaced while it is read
 _MOST_JSON_BYTES = 64 << 20
 _LARGEST = 1e30  # in arrays and settings; products of larger numbers overflow
 _INTEGER_ARRAYS = ("normalize", "subtract_square", "words.columns")
@@ -36,7 +37,7 @@ Arrays = dict[str, NDArray[Any]]
 
 def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted classifier to a folder, as JSON and safetensors; complete or not at all."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as as_bytes
 
     folder = Path(path)
     check_model_folder(folder, overwrite)
@@ -64,9 +65,10 @@ def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
         }
         arrays["levels"] = np.array(fitted.levels)
         arrays |= {f"student.{name}": array for name, array in _arrays(student).items()}
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with atomic_folder(folder) as partial:
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        save_file(contiguous, str(partial / _ARRAYS))
+        # Written by Python, whose error for a full disk is an OSError; that of safetensors is not.
+        (partial / _ARRAYS).write_bytes(as_bytes(contiguous))
         content["arrays_sha256"] = sha256(partial / _ARRAYS)
         content = json.loads(json.dumps(content, default=_python_value))
         content["sha256"] = _hash(content)
@@ -80,7 +82,6 @@ def _numbers(fitted: Fitted) -> dict[str, Any]:
         "temperature": fitted.temperature,
         "none": None if none is None else [none.name, none.threshold, none.scale],
         "n_iter": fitted.n_iter,
-        "largest_label": fitted.largest_label,
     }
 
 
@@ -126,6 +127,25 @@ def load(
         When the folder is damaged, or needs an encoder that must be named.
     """
     folder = Path(path)
+    for _ in range(_MOST_READS):
+        before = _inode(folder)
+        try:
+            return _load(folder, encoder, cache)
+        except ModelError:
+            if before is None or _inode(folder) == before:
+                raise
+    return _load(folder, encoder, cache)
+
+
+def _inode(folder: Path) -> int | None:
+    """Identifies a folder, which is another one after the model was replaced."""
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return None
+
+
+def _load(folder: Path, encoder: str | AnyEncoder | None, cache: str | Path | None) -> Fitted:
     content = _read_settings(folder)
     try:
         arrays = _read_arrays(folder, content["arrays_sha256"])
@@ -160,8 +180,6 @@ def _fitted(settings: Settings, arrays: Arrays, content: dict[str, Any]) -> Fitt
     n_labels = len(settings.labels)
     rule, initial = (_rule(arrays, kind, n_labels) for kind in ("rule.", "initial."))
     _check_rules(settings, rule, initial)
-    if content["largest_label"] not in range(n_labels):
-        raise ArrayError("its largest label is not one of the labels")
     return Fitted(
         settings=settings,
         rule=rule,
@@ -169,7 +187,6 @@ def _fitted(settings: Settings, arrays: Arrays, content: dict[str, Any]) -> Fitt
         temperature=_positive(content["temperature"]),
         anchors=_anchors(arrays, n_labels, rule),
         n_iter=int(_number(content["n_iter"])),
-        largest_label=int(content["largest_label"]),
         none=_none_label(content["none"], settings),
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ulr import encoders, refinement  # their names load when they are used
-from ulr.errors import AdviserError, ArrayError, LabelError
+from ulr.errors import LabelError, ParameterError
 from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template, shown
 from ulr.progress import NO_PROGRESS, Progress
 
@@ -45,6 +45,7 @@ class Settings:
     cache: str | Path | None = None
     none_share: float | None = None
     none_label: str = "none of these"
+    ignore_y: bool = False
     adviser: Adviser | None = None
     adviser_budget: int = 200
 
@@ -59,31 +60,33 @@ class Settings:
         if self.distance != "auto":
             refinement.choose_method(self.method, self.distance)
         if not isinstance(self.random_state, Integral) or self.random_state < 0:
-            raise ArrayError(
-                f"random_state must be an integer of at least 0; got {self.random_state!r}."
+            raise ParameterError(
+                "random_state", f"must be an integer of at least 0; got {self.random_state!r}."
             )
         share = self.strong_share
         if share not in ("auto", "budget") and not (_is_number(share) and 0 <= share <= 1):
-            raise ArrayError(
-                f"strong_share must be 'auto', 'budget' or between 0 and 1; got {share!r}."
+            raise ParameterError(
+                "strong_share", f"must be 'auto', 'budget' or between 0 and 1; got {share!r}."
             )
         if self.adviser is not None and not callable(self.adviser):
-            raise AdviserError(
-                "adviser must be an OpenAIAdviser or a function from a prompt to an answer; got "
-                f"{shown(self.adviser)}."
+            raise ParameterError(
+                "adviser",
+                "must be an OpenAIAdviser or a function from a prompt to an answer; got "
+                f"{shown(self.adviser)}.",
             )
         budget = self.adviser_budget
         if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
-            raise AdviserError(
-                f"adviser_budget must be an integer of at least 1; got {shown(budget)}."
+            raise ParameterError(
+                "adviser_budget", f"must be an integer of at least 1; got {shown(budget)}."
             )
         if self.none_share is None:
             return
         if not _is_number(self.none_share) or not 0 < self.none_share < 1:
-            raise ArrayError(f"none_share must be between 0 and 1; got {self.none_share!r}.")
+            raise ParameterError("none_share", f"must be between 0 and 1; got {self.none_share!r}.")
         if not str(self.none_label).strip() or self.none_label in labels.names:
-            raise LabelError(
-                f"none_label must be a name that is none of the labels; got {self.none_label!r}."
+            raise ParameterError(
+                "none_label",
+                f"must be a name that is none of the labels; got {self.none_label!r}.",
             )
 
     @property
@@ -200,13 +203,15 @@ def _choose_distance(settings: Settings, pairs: bool) -> str:
         two_labels = method == "auto" and len(settings.labels) == 2
         return "jensen-shannon" if "jensen-shannon" in distances or two_labels else "cosine"
     if pairs and distance not in ("cosine", "jensen-shannon"):
-        raise ArrayError(
-            f"distance {distance!r} compares vectors, but this encoder scores pairs of text and "
-            "label; use cosine, jensen-shannon or auto."
+        raise ParameterError(
+            "distance",
+            f"{distance!r} compares vectors, but this encoder scores pairs of text and label; use "
+            "cosine, jensen-shannon or auto.",
         )
     if not pairs and distance == "jensen-shannon":
-        raise ArrayError(
-            "distance 'jensen-shannon' compares probabilities of labels, but this encoder returns "
-            "vectors; use cosine, l2 or dot."
+        raise ParameterError(
+            "distance",
+            "'jensen-shannon' compares probabilities of labels, but this encoder returns vectors; "
+            "use cosine, l2 or dot.",
         )
     return distance

@@ -27,6 +27,11 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
     "pl": frozenset("nie się jest na że co w z jak moje ale mam czy przez dla".split()),
     "sv": frozenset("och att det som en inte jag på är för med har av mitt ett".split()),
 }
+_PLACEHOLDERS = frozenset(
+    "n/a na n.a. #n/a nan null nil none <null> (null) (blank) blank empty missing undefined unknown "
+    "tbd - -- --- . .. ... ? ?? _ / x xx xxx".split()
+)
+_LONGEST_PLACEHOLDER, _MOST_SHOWN = 20, 3  # characters; examples
 _SAMPLE = 1000
 _MOST_LANGUAGES = 4
 _MANY = 0.3  # share of texts in another language that is worth a warning
@@ -109,6 +114,23 @@ def label_notes(label_set: LabelSet) -> list[str]:
         for names in by_case.values()
         if len(names) > 1
     ]
+
+
+def placeholder_note(texts: Sequence[str]) -> str | None:
+    """A warning if texts look like placeholders for a missing one, such as ``n/a``."""
+    found = Counter(
+        text.strip()
+        for text in texts
+        if len(text) <= _LONGEST_PLACEHOLDER and text.strip().lower() in _PLACEHOLDERS
+    )
+    if not found:
+        return None
+    shown = ", ".join(repr(text) for text, _ in found.most_common(_MOST_SHOWN))
+    verb = "looks like a placeholder" if found.total() == 1 else "look like placeholders"
+    return (
+        f"{found.total():,} of the texts {verb} ({shown}); they get a label like any other text. "
+        "Leave them empty to give them none."
+    )
 
 
 def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str | None:

@@ -96,6 +96,8 @@ def classify_on_cluster(
         engine = None if part else cluster.cluster or "local"
         with ProgressBar() as progress, open_workers(engine, cluster.workers) as workers:
             workers.on_refused = _note
+            if workers.n_workers < (cluster.workers or 1):
+                _note(f"{workers.n_workers} workers are started; this machine has no use for more.")
             if workers.dashboard is not None:
                 _note(f"dashboard: {workers.dashboard}")
             settings = classifier.settings(progress)

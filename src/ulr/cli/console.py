@@ -6,12 +6,13 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ulr.errors import UlrError
+from ulr.errors import ParameterError, UlrError, UlrWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 def plain_errors(when_stopped: str = "no file was written") -> Iterator[None]:
     """One sentence and a non-zero exit for errors that a user can correct, and for Ctrl-C."""
     try:
-        yield
+        with _plain_warnings():
+            yield
         sys.stdout.flush()
+    except ParameterError as error:
+        print(f"ulr: {_option_of(error.parameter)} {error.problem}", file=sys.stderr)
+        raise typer.Exit(1) from None
     except UlrError as error:
         print(f"ulr: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -44,6 +49,28 @@ def plain_errors(when_stopped: str = "no file was written") -> Iterator[None]:
         print(f"ulr: {place}{error.strerror or error}.", file=sys.stderr)
         _discard_output()
         raise typer.Exit(1) from None
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings of `ulr` as one sentence each, without the line of code that gave them."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, UlrWarning):
+                print(f"ulr: {message}", file=sys.stderr)
+            else:
+                others(message, category, *where)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _option_of(parameter: str) -> str:
+    """The option that sets a parameter of the classifier."""
+    others = {"none_share": "--none", "random_state": "--seed"}
+    return others.get(parameter, "--" + parameter.replace("_", "-"))
 
 
 def _discard_output() -> None:

@@ -16,7 +16,7 @@ import typer
 
 from ulr.classifier import Settings
 from ulr.cli.groups import ADVANCED, INPUT, LABELS, OUTPUT, REFINEMENT, option
-from ulr.errors import ArrayError, InputError
+from ulr.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from ulr.jobs import Documents, Output, Support
@@ -230,7 +230,11 @@ class ClassifierOptions:
             note_no_effect("--none-label", "without --none")
         if self.method == "none" and self.max_iter != Settings.max_iter:
             note_no_effect("--max-iter", "with --method none")
-        given = {each.name: getattr(self, each.name) for each in fields(Settings)}
+        given = {
+            each.name: getattr(self, each.name)
+            for each in fields(Settings)
+            if hasattr(self, each.name)  # a file has no y to ignore
+        }
         given |= {
             "labels": labels_from_arguments(self.labels),
             "prior": _proportions(self.prior),
@@ -335,7 +339,7 @@ def _fit_sample(value: str) -> int | str | None:
         return None if value == "all" else "auto"
     digits = value.replace(",", "").replace("_", "")
     if not digits.isdecimal() or len(digits) > 18 or int(digits) == 0:
-        raise ArrayError(
-            f"--fit-sample must be 'auto', 'all' or a positive number; got {value[:40]!r}."
+        raise ParameterError(
+            "fit_sample", f"must be 'auto', 'all' or a positive number; got {value[:40]!r}."
         )
     return int(digits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import ADVANCED, option, option_groups
 from ulr.cli.options import InputOptions, Json, OutputOptions, note_no_effect
 from ulr.cli.summaries import print_predictions, print_summary
+
+_name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
 
 
 @option_groups
@@ -55,7 +58,7 @@ def predict(
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")
-            print_predictions(fitted.names, fitted.predict(inputs.file), json)
+            print_predictions(fitted.names, fitted.predict(inputs.file, n_threads=1), json)
             return
         from ulr.jobs import predict as predict_documents
 
@@ -69,8 +72,10 @@ def predict(
 
 
 def _is_text(argument: str) -> bool:
-    """Whether an argument is a text rather than the name of a file: it has a space, and no file."""
+    """Whether an argument is a text: there is no such file, and it does not look like its name."""
     try:
-        return argument != "-" and " " in argument.strip() and not Path(argument).exists()
+        if argument == "-" or Path(argument).exists():
+            return False
     except OSError:  # longer than any file name
         return True
+    return " " in argument.strip() or _name_of_file(argument) is None

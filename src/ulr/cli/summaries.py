@@ -48,8 +48,17 @@ def print_evaluation(result: Result) -> None:
     console, compared = new_console(), result.comparison
     assert compared is not None
     _print_headline(console, result)
-    if compared.without_truth:
-        console.print(f"Documents without a true label, not counted: {compared.without_truth:,}.")
+    without = compared.without_truth
+    if compared.other_truth:
+        values, meaning = ", ".join(map(repr, compared.other_values)), "none of the labels"
+        if result.without_label is None:
+            without, meaning = without - compared.other_truth, "not counted"
+        console.print(
+            f"Documents whose true value is no label, such as {values}, {meaning}: "
+            f"{compared.other_truth:,}."
+        )
+    if without:
+        console.print(f"Documents without a true label, not counted: {without:,}.")
     if compared.folded_truth:
         console.print(
             f"{compared.folded_truth:,} true labels equal a name only if case and blanks are "

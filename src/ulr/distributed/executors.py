@@ -29,11 +29,13 @@ from weakref import WeakKeyDictionary
 
 from ulr import __version__
 from ulr.errors import ClusterError, require
-from ulr.threads import available_cores
+from ulr.threads import available_cores, machine_memory
 
 _MOST_ATTEMPTS = 3
 _POLL_SECONDS = 1.0
 _WORKER_SECONDS = 60
+_WORKERS_PER_CORE = 4  # more of them only wait for each other
+_WORKER_BYTES = 1 << 29  # that a process with the fast encoder takes
 
 Task = Callable[..., Any]
 
@@ -126,7 +128,7 @@ class _LocalWorkers(Workers):
     def __init__(self, n_workers: int | None = None) -> None:
         if n_workers is not None and n_workers < 1:
             raise ClusterError(f"the number of workers must be positive; got {n_workers}.")
-        self._n_workers = n_workers or available_cores()
+        self._n_workers = min(n_workers or available_cores(), _most_workers())
         self.threads = max(1, available_cores() // self._n_workers)
         self._context = multiprocessing.get_context("spawn")
         # All workers read from this pipe. It ends when this process closes it or is killed.
@@ -164,6 +166,12 @@ class _LocalWorkers(Workers):
         for pool in (*self._idle, *self._busy.values()):
             pool.shutdown(cancel_futures=True)
         self._end_of_driver.close()
+
+
+def _most_workers() -> int:
+    """Local processes that the cores and the memory of this machine have use for."""
+    by_memory = machine_memory() // _WORKER_BYTES
+    return int(max(1, min(_WORKERS_PER_CORE * available_cores(), by_memory)))
 
 
 def _exit_with_driver(driver: Connection) -> None:

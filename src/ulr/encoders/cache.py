@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders.protocol import CopiedByReference, Encoder, batch_texts, check_vectors
-from ulr.errors import EncoderError
+from ulr.errors import EncoderError, UlrWarning
 
 try:
     import fcntl
@@ -196,7 +196,7 @@ class CachedEncoder(CopiedByReference):
                     f"the cache {self._folder} cannot be used "
                     f"({getattr(error, 'strerror', None) or error}); texts are encoded without it. "
                     f"If it is damaged, delete it with: ulr cache {self._folder} --clear",
-                    RuntimeWarning,
+                    UlrWarning,
                     stacklevel=4,
                 )
 

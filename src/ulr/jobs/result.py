@@ -56,6 +56,8 @@ class Comparison:
     documents: int  # with a true label
     without_truth: int  # documents without one, which are in no figure
     folded_truth: int  # documents whose true label equals a name but for case or blanks
+    other_truth: int  # documents with a true value that is no label
+    other_values: tuple[str, ...]  # the most frequent of these values
     before: Evaluation  # of the labels before refinement
     after: Evaluation
     calibration_error: float  # expected calibration error of the confidence after refinement
@@ -229,6 +231,7 @@ def compare(
     confidence: NDArray[np.float64],
     names: Sequence[str],
     n_folded: int = 0,
+    others: Counter[str] | None = None,
 ) -> Comparison | None:
     """Compare predictions with true labels, -1 where unknown; None where no document has one."""
     known = truth >= 0
@@ -239,6 +242,8 @@ def compare(
         documents=len(true),
         without_truth=int((~known).sum()),
         folded_truth=n_folded,
+        other_truth=0 if others is None else others.total(),
+        other_values=tuple(v[:_EXCERPT] for v, _ in (others or Counter()).most_common(_SHOWN)),
         before=evaluate(true, unrefined[known], names),
         after=evaluate(true, labels, names),
         calibration_error=calibration_error(labels == true, confidence[known]),

@@ -97,19 +97,27 @@ class LabelMatching:
             folded.setdefault(name.casefold(), []).append(name)
         self._folded = {key: each[0] for key, each in folded.items() if len(each) == 1}
         self.n_folded = 0
+        self.names_found = set[str]()
 
-    def name_of(self, value: object, where: str) -> str:
-        """The name of a label, empty for an empty cell; an error says where there is none."""
+    def find(self, value: object) -> str | None:
+        """The name of a label, empty for an empty cell, None for what is no label."""
         text = "" if value is None else str(value)
         name = " ".join(text.split())
         if name == "":
             return name
         found = name if name in self._exact else self._folded.get(name.casefold())
+        if found is not None:
+            self.names_found.add(found)
+            self.n_folded += found != text
+        return found
+
+    def name_of(self, value: object, where: str) -> str:
+        """As `find`, but an error says where there is no label."""
+        found = self.find(value)
         if found is None:
             raise LabelError(
-                f"{where}: {text[:60]!r} is not a label; the labels are: "
+                f"{where}: {str(value)[:60]!r} is not a label; the labels are: "
                 f"{', '.join(self._names)}. In a label file, 'name: phrase' gives a name other words "
                 "to be encoded."
             )
-        self.n_folded += found != text
         return found

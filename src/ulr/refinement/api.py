@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ulr.errors import ArrayError
+from ulr.errors import ArrayError, ParameterError
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement.blocks import EXCLUDED, Blocks
 from ulr.refinement.diagnosis import diagnose
@@ -69,9 +69,10 @@ def choose_method(method: str, distance: str) -> str:
     if method == "auto":
         return _DEFAULT if distance in METHODS[_DEFAULT].distances else "ulr"
     if distance not in METHODS[method].distances:
-        raise ArrayError(
-            f"method {method!r} works with {', '.join(METHODS[method].distances)}; got distance "
-            f"{distance!r}. Use method 'ulr', or leave the method out."
+        raise ParameterError(
+            "method",
+            f"{method!r} works with {', '.join(METHODS[method].distances)}; got distance "
+            f"{distance!r}. Use method 'ulr', or leave the method out.",
         )
     return method
 
@@ -245,9 +246,10 @@ class Task:
             if option not in names[self._method]:
                 others = [other for other in METHODS if option in names[other]]
                 where = f"; it is an option of {', '.join(others)}" if others else ""
-                raise ArrayError(
-                    f"method {self._method!r} has no option {option!r}{where}. "
-                    f"Its options: {', '.join(names[self._method]) or 'none'}."
+                raise ParameterError(
+                    "method",
+                    f"{self._method!r} has no option {option!r}{where}. "
+                    f"Its options: {', '.join(names[self._method]) or 'none'}.",
                 )
         self._options = METHODS[self._method].options(**options)
         check_positive("n_jobs", n_jobs)

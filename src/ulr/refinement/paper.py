@@ -22,7 +22,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.errors import ArrayError
+from ulr.errors import ParameterError
 from ulr.refinement.blocks import UNKNOWN, Block, Blocks, State, Summary
 from ulr.refinement.distances import (
     Distance,
@@ -70,7 +70,7 @@ class PaperOptions:
         for name in ("anchor_weight", "known_weight"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise ArrayError(f"{name} must be between 0 and 1; got {value!r}.")
+                raise ParameterError(name, f"must be between 0 and 1; got {value!r}.")
 
 
 def fit_paper(blocks: Blocks, problem: Problem, options: PaperOptions) -> Fitted:

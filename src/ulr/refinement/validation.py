@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ulr.errors import ArrayError
+from ulr.errors import ArrayError, ParameterError
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN, Block, Blocks, State, Summary
 from ulr.refinement.distances import Distance, Float, Labels
 from ulr.vectors import unit_rows
@@ -26,14 +26,14 @@ _SOFTMAX = ". Apply softmax to raw scores first."
 def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
     """Refuse a value that is not one of the allowed names."""
     if not isinstance(value, str) or value not in allowed:
-        raise ArrayError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
+        raise ParameterError(name, f"must be one of {', '.join(allowed)}; got {value!r}.")
 
 
 def check_positive(name: str, value: Any, or_none: bool = True) -> None:
     """Refuse anything but an integer of at least 1, or None where that is allowed."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and value >= 1) and not (or_none and value is None):
-        raise ArrayError(f"{name} must be an integer of at least 1; got {value!r}.")
+        raise ParameterError(name, f"must be an integer of at least 1; got {value!r}.")
 
 
 def check_array(name: str, given: ArrayLike, n_dims: int | None = None) -> NDArray[np.floating]:
@@ -119,9 +119,10 @@ def check_prior(given: Any, n_labels: int) -> str | Float:
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(shares.sum())
     if shares.shape != (n_labels,) or not (shares > 0).all() or not total < np.inf:
-        raise ArrayError(
-            "prior must be 'estimate', 'balanced' or a positive proportion for each of the "
-            f"{n_labels} labels; got {given!r}."
+        raise ParameterError(
+            "prior",
+            "must be 'estimate', 'balanced' or a positive proportion for each of the "
+            f"{n_labels} labels; got {given!r}.",
         )
     return shares / total
 
