@@ -13,8 +13,8 @@ from ulr.lazy import lazy_names
 if TYPE_CHECKING:
     from ulr.advisers.answers import AnswerCache
     from ulr.advisers.interview import Adviser, Interview, adviser_name
-    from ulr.advisers.server import OpenAIAdviser
     from ulr.advisers.questions import Question, ask_for_label, ask_for_name, ask_for_phrases
+    from ulr.advisers.server import OpenAIAdviser
 
 __all__ = [
     "Adviser",

@@ -58,7 +58,9 @@ class AnswerCache:
 
     def get(self, model: str, prompt: str, schema: Any) -> str | None:
         """The answer to a question, None where it was not asked yet."""
-        found = self._execute("SELECT answer FROM answers WHERE key = ?", _key(model, prompt, schema))
+        found = self._execute(
+            "SELECT answer FROM answers WHERE key = ?", _key(model, prompt, schema)
+        )
         return found[0][0] if found else None
 
     def put(self, model: str, prompt: str, schema: Any, answer: str) -> None:
@@ -79,7 +81,8 @@ class AnswerCache:
             raise self._error(failure) from failure
 
     def _error(self, failure: Exception) -> AdviserError:
-        reason = os.strerror(failure.errno) if getattr(failure, "errno", None) else str(failure)
+        code = getattr(failure, "errno", None)
+        reason = str(failure) if code is None else os.strerror(code)
         return AdviserError(
             f"the cache of answers {self._path} cannot be used: {reason}. Remove it, or choose "
             "another folder with --cache."

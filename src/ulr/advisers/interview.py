@@ -70,9 +70,7 @@ class Interview:
         found: list[Any] = []
         with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as pool:
             calls = (partial(self._answer, question) for question in chosen)
-            for question, answer in zip(
-                chosen, run_ahead(pool, calls, n_threads), strict=True
-            ):
+            for question, answer in zip(chosen, run_ahead(pool, calls, n_threads), strict=True):
                 found.append(question.parse(answer))
                 progress.advance(1)
         self.left -= len(chosen)

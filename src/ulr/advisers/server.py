@@ -204,9 +204,7 @@ class OpenAIAdviser:
 
 
 def _again(url: str, model: str, timeout: float, retries: int, cache: Any, dry_run: bool) -> Any:
-    return OpenAIAdviser(
-        url, model, timeout=timeout, retries=retries, cache=cache, dry_run=dry_run
-    )
+    return OpenAIAdviser(url, model, timeout=timeout, retries=retries, cache=cache, dry_run=dry_run)
 
 
 def _forms(schema: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ulr.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ulr.classifier.advice import Advice, advise
     from ulr.classifier.description import LabelDescription, describe
     from ulr.classifier.encoding import (
         EncodedTexts,
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     from ulr.classifier.word_counts import count_words
 
 __all__ = [
+    "Advice",
     "DatalessClassifier",
     "EncodedTexts",
     "Fitted",
     "LabelDescription",
     "Predictions",
     "Settings",
+    "advise",
     "as_texts",
     "check_model_folder",
     "count_words",
@@ -60,6 +63,7 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
+    advice="Advice advise",
     description="LabelDescription describe",
     encoding=(
         "EncodedTexts encode encode_documents encode_extra_labels encode_labels share_to_read "

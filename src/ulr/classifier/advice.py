@@ -207,7 +207,8 @@ def _with_phrases(
     # vectors that were given are of no phrase. More than half of a budget is better spent otherwise.
     if settings.scores_pairs or 2 * len(bare) > interview.left or not bare:
         return fitted, {}, 0
-    if not np.array_equal(inputs.labels, encode_labels(inputs.settings)):
+    encoded = encode_labels(inputs.settings)
+    if encoded is None or inputs.labels is None or not np.array_equal(inputs.labels, encoded):
         return fitted, {}, 0
     shown = [fitted.documents.texts[row] for row in _free(fitted)[-_SHOWN:].tolist()]
     questions = [ask_for_phrases(labels, label, shown) for label in bare]

@@ -7,6 +7,7 @@ from typing import Annotated
 from ulr.cli.cluster import ClusterOptions, classify_on_cluster, needs_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
+from ulr.cli.language_model import LanguageModelOptions, print_plan
 from ulr.cli.options import ClassifierOptions, InputOptions, Json, OutputOptions
 from ulr.cli.summaries import print_summary
 
@@ -24,6 +25,7 @@ ReportFile = Annotated[
 def classify(
     inputs: InputOptions,
     classifier: ClassifierOptions,
+    llm: LanguageModelOptions,
     output: OutputOptions,
     cluster: ClusterOptions,
     save_model: SaveModel = None,
@@ -46,11 +48,15 @@ def classify(
 
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
 
+    ulr classify news.csv -l labels.txt --llm http://localhost:11434/v1 --llm-model qwen2.5
+
     ulr classify 'texts/*.parquet' -l labels.yaml -o labelled/ --cluster local
 
     ulr classify 's3://bucket/texts/*.parquet' -l labels.yaml -o s3://bucket/labelled/
     """
     if needs_cluster(inputs, output, cluster):
+        with plain_errors():
+            llm.check_one_machine()
         classify_on_cluster(inputs, classifier, output, cluster, save_model, report, json)
         return
     with plain_errors():
@@ -64,8 +70,11 @@ def classify(
         if report is not None:
             check_report_path(report, output.force)
         with ProgressBar() as progress, inputs.open() as documents:
-            settings = classifier.settings(progress)
+            settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
+            if llm.llm and llm.llm_dry_run:
+                print_plan(documents, settings, support, progress, json)
+                return
             run = classify_documents if report is None else report_documents
             fitted, result, *pages = run(documents, settings, target, progress, support=support)
             for page in pages:

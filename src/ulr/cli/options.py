@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -221,8 +221,8 @@ class ClassifierOptions:
         ),
     ] = None
 
-    def settings(self, progress: Progress) -> Settings:
-        """The settings of the classifier, with the encoder loaded."""
+    def settings(self, progress: Progress, **more: Any) -> Settings:
+        """The settings of the classifier and further ones, with the encoder loaded."""
         from ulr.classifier import resolve
         from ulr.labels import labels_from_arguments
 
@@ -242,7 +242,7 @@ class ClassifierOptions:
             "fit_sample": _fit_sample(self.fit_sample),
             "strong_share": _strong_share(self.strong_share),
         }
-        return resolve(Settings(**given), progress)
+        return resolve(Settings(**given | more), progress)
 
     def support(self, settings: Settings, inputs: InputOptions, documents: Documents) -> Support:
         """Labelled examples and further texts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ulr.cli.console import new_console, plain_table, print_json
+from ulr.cli.language_model import advice_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,6 +139,9 @@ def _print_headline(console: Console, result: Result) -> None:
             console.print(f"Warning: {sentence}{option}", style="yellow")
         for note in result.diagnosis.notes:
             console.print(f"Warning: {note}", style="yellow")
+    if result.advice is not None:
+        for line in advice_lines(result.advice):
+            console.print(line)
     console.print()
 
 

@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import Fitted, Predictions, Settings, fit, resolve, share_to_read, teach
+from ulr.classifier import (
+    Fitted,
+    Predictions,
+    Settings,
+    advise,
+    fit,
+    resolve,
+    share_to_read,
+    teach,
+)
 from ulr.jobs.documents import Documents, Labelled, draw_sample, label_rows
 from ulr.jobs.output import Output, added_columns
 from ulr.jobs.result import Result, Tally
+from ulr.jobs.sample import Sample
 from ulr.jobs.support import NO_SUPPORT, Support
 from ulr.jobs.truth import TrueLabels
 from ulr.progress import NO_PROGRESS, Progress
@@ -61,15 +71,7 @@ def classify(
     output.check(documents.table)
     truth = None if truth_column is None else TrueLabels(documents.table, truth_column, settings)
     n_truncated = truncated_texts(settings.encoder)
-    sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
-    fitted = fit(
-        [*sample.texts, *support.examples],
-        settings,
-        progress,
-        y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
-        extra_texts=support.extra_texts,
-        n_words=sample.n_words,
-    )
+    fitted, sample = fit_documents(documents, settings, progress, support)
     if collect is None:  # their memory is free while the rows are labelled
         fitted = replace(fitted, documents=None)
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
@@ -85,6 +87,22 @@ def classify(
         seconds=time.perf_counter() - started,
         output=output.path,
     )
+
+
+def fit_documents(
+    documents: Documents, settings: Settings, progress: Progress, support: Support = NO_SUPPORT
+) -> tuple[Fitted, Sample]:
+    """Fit a classifier on the documents of a table, or a sample of them, with its adviser if any."""
+    sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
+    fitted = fit(
+        [*sample.texts, *support.examples],
+        settings,
+        progress,
+        y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
+        extra_texts=support.extra_texts,
+        n_words=sample.n_words,
+    )
+    return advise(fitted, progress), sample
 
 
 def predict(

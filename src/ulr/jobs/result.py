@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import Fitted, Predictions
+from ulr.classifier import Advice, Fitted, Predictions
 from ulr.metrics import (
     Evaluation,
     ReliabilityBin,
@@ -96,6 +96,7 @@ class Result:
     extra_labels: int = 0
     malformed_lines: int | None = None  # of a word-vector file
     comparison: Comparison | None = None  # with true labels
+    advice: Advice | None = None  # what an adviser was asked, and what that changed
     seconds: float = 0.0
     output: str | None = None
 
@@ -218,6 +219,7 @@ class Tally:
             converged=None if refinement is None else refinement.converged,
             fitted_documents=None if refinement is None else refinement.n_fitted,
             diagnosis=fitted.diagnosis,
+            advice=fitted.advice,
             extra_labels=len(fitted.settings.extra_labels or ()),
             malformed_lines=getattr(fitted.settings.encoder, "malformed_lines", None),
             **{"truncated_documents": None, **about},
