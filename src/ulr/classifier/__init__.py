@@ -24,9 +24,11 @@ if TYPE_CHECKING:
         words_to_read,
     )
     from ulr.classifier.estimator import DatalessClassifier
-    from ulr.classifier.fitting import fit, known_labels, teach
+    from ulr.classifier.explanation import Explanation, WordEvidence, explain
+    from ulr.classifier.fitting import fit, known_labels, refit, teach
     from ulr.classifier.model import Fitted, Predictions
     from ulr.classifier.persistence import check_model_folder, load, save
+    from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
     from ulr.classifier.texts import as_texts, empty_texts, is_missing
     from ulr.classifier.word_counts import count_words
@@ -35,13 +37,17 @@ __all__ = [
     "Advice",
     "DatalessClassifier",
     "EncodedTexts",
+    "Explanation",
     "Fitted",
     "LabelDescription",
     "Predictions",
     "Settings",
+    "WordEvidence",
     "advise",
     "as_texts",
+    "ask",
     "check_model_folder",
+    "correct",
     "count_words",
     "describe",
     "empty_texts",
@@ -49,10 +55,12 @@ __all__ = [
     "encode_documents",
     "encode_extra_labels",
     "encode_labels",
+    "explain",
     "fit",
     "is_missing",
     "known_labels",
     "load",
+    "refit",
     "resolve",
     "save",
     "share_to_read",
@@ -69,10 +77,12 @@ __getattr__ = lazy_names(
         "EncodedTexts encode encode_documents encode_extra_labels encode_labels share_to_read "
         "text_encoder words_to_read"
     ),
+    explanation="Explanation WordEvidence explain",
     estimator="DatalessClassifier",
-    fitting="fit known_labels teach",
+    fitting="fit known_labels refit teach",
     model="Fitted Predictions",
     persistence="check_model_folder load save",
+    questions="ask correct",
     settings="Settings resolve",
     texts="as_texts empty_texts is_missing",
     word_counts="count_words",

@@ -61,6 +61,18 @@ class EncodedTexts:
         return EncodedTexts([self.texts[i] for i in rows.tolist()], vectors, counts)
 
 
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """What a fit was given beside documents and known labels, so that it can be repeated."""
+
+    settings: Settings  # as asked for: the method may differ from the one that was used
+    labels: Vectors | None  # (n_labels, n_dims); None where a label starts as its own certainty
+    extra_labels: Vectors | None = None  # (n_extra, n_dims)
+    extra_texts: Vectors | None = None  # (n_texts, n_dims)
+    n_words: int | None = None  # of all documents of the job
+    sample: NDArray[np.intp] | None = None  # positions of those that a strong encoder read
+
+
 class StrongVectors:
     """Vectors of some of the texts by the strong encoder; none is encoded twice."""
 
@@ -68,6 +80,17 @@ class StrongVectors:
         self._texts, self._encoder = texts, encoder
         self._places: dict[int, int] = {}
         self._parts: list[Vectors] = []
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Positions of the texts that were encoded, in ascending order."""
+        return np.sort(np.array(list(self._places), dtype=np.intp))
+
+    def extended(self, texts: list[str]) -> StrongVectors:
+        """The same vectors for the texts and further ones after them."""
+        found = StrongVectors(texts, self._encoder)
+        found._places, found._parts = dict(self._places), self._parts
+        return found
 
     def of(self, rows: NDArray[np.intp], progress: Progress = NO_PROGRESS) -> Vectors:
         """(n_rows, n_dims) vectors of the texts at some positions."""

@@ -17,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from ulr.classifier.advice import advise
 from ulr.classifier.description import LabelDescription, describe
 from ulr.classifier.encoding import given_vectors, words_to_read
+from ulr.classifier.explanation import Explanation, explain
 from ulr.classifier.fitting import fit, fit_warnings, teach
 from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.persistence import load, save
+from ulr.classifier.questions import ask, correct
 from ulr.classifier.settings import Settings
 from ulr.classifier.texts import as_texts
 from ulr.encoders import AnyEncoder
@@ -260,6 +262,49 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         predictions, names = self.fitted_.predict(documents), self.fitted_.names
         return describe(documents, predictions, names, n_documents, n_words)
+
+    def explain(self, texts: Iterable[str], *, n_words: int = 5) -> list[Explanation]:
+        """The words that spoke for the label of each text, and those for the runner-up.
+
+        Parameters
+        ----------
+        texts
+            The documents; they may be new.
+        n_words
+            Most words for the label, and most for the runner-up.
+        """
+        check_is_fitted(self)
+        return explain(self.fitted_, as_texts(texts), n_words)
+
+    def ask(self, n: int = 30) -> NDArray[np.intp]:
+        """Positions of the fitted texts whose labels would help most, the most helpful first.
+
+        They are uncertain, and spread: near copies are not asked for twice. See `correct`.
+        """
+        check_is_fitted(self)
+        return ask(self.fitted_, n)
+
+    def correct(self, texts: Iterable[str | int], labels: Iterable[Any]) -> Self:
+        """Fit again with the true labels of some texts; no fitted text is encoded again.
+
+        Parameters
+        ----------
+        texts
+            Fitted texts or their positions, as `ask` returns them. Other texts are encoded and added.
+        labels
+            The label of each; None takes back what was known. Corrections add up over calls.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> str(clf.correct(clf.ask(1), ["sports"]).fitted_.n_labels)
+        '2'
+        """
+        check_is_fitted(self)
+        self._hold(correct(self.fitted_, texts, labels))
+        return self
 
     def report(
         self,

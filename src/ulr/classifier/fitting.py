@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ulr.classifier.encoding import (
     EncodedTexts,
+    FitInputs,
     encode_documents,
     encode_extra_labels,
     encode_labels,
@@ -36,8 +37,6 @@ from ulr.labels import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
 from ulr.vectors import unit_rows
-
-Anchors = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]
 
 _CONFIDENCE_SAMPLE = 20_000
 _NONE_SCALE = 0.25  # in standard deviations of the similarities
@@ -81,21 +80,58 @@ def fit(
     Fitted
     """
     settings = resolve(settings, progress)
-    anchors = _anchors(settings, label_embeddings)  # first, since names may be refused
+    # First, since names may be refused.
+    inputs = replace(_label_vectors(settings, label_embeddings), n_words=n_words)
     extra_texts = [text for text in extra_texts if text.strip()]
     documents = _documents(texts, settings, progress, embeddings, len(extra_texts))
     known, integers = _known(documents.texts, y, settings)
-    if documents.strong is None:
-        fitted = _fit(documents, known, settings, anchors, progress, extra_texts)
-    else:
+    if documents.strong is not None:
         rows = sample_rows(documents, known, settings)
         progress.stage("Encoding a sample", len(rows))
         documents.strong.of(rows, progress)
-        sample = documents.rows(rows)
-        teacher = _fit(sample, known[rows], settings, anchors, progress, extra_texts)
-        fitted = _teach(teacher, documents, rows, known, n_words, progress)
-    fitted = replace(fitted, integer_classes=integers, documents=documents, known=known)
-    return replace(fitted, diagnosis=_diagnose(fitted, documents.texts))
+        inputs = replace(inputs, sample=rows)
+    if extra_texts:
+        vectors = encode_texts(text_encoder(settings), extra_texts, progress)
+        inputs = replace(inputs, extra_texts=vectors)
+    fitted = _fit_documents(documents, known, inputs, progress)
+    fitted = replace(fitted, integer_classes=integers)
+    return replace(fitted, diagnosis=_diagnose(fitted, _notes(fitted, documents.texts)))
+
+
+def refit(fitted: Fitted, known: NDArray[np.int32], progress: Progress = NO_PROGRESS) -> Fitted:
+    """Fit a classifier again on its documents, with other known labels.
+
+    Nothing is encoded, but newly known documents by a strong encoder that read only a sample. The
+    temperature of the confidence and the notes of the diagnosis are those of the fit before.
+    """
+    documents, inputs, diagnosis = fitted.documents, fitted.inputs, fitted.diagnosis
+    assert documents is not None
+    assert inputs is not None
+    known = known.copy()
+    known[empty_texts(documents.texts) & (known < 0)] = EXCLUDED
+    if inputs.sample is not None:
+        rows = np.union1d(inputs.sample, np.flatnonzero(known >= 0))
+        inputs = replace(inputs, sample=rows)
+    again = _fit_documents(documents, known, inputs, progress, fitted)
+    again = replace(again, integer_classes=fitted.integer_classes)
+    return replace(again, diagnosis=diagnosis and _diagnose(again, diagnosis.notes))
+
+
+def _fit_documents(
+    documents: EncodedTexts,
+    known: NDArray[np.int32],
+    inputs: FitInputs,
+    progress: Progress,
+    before: Fitted | None = None,
+) -> Fitted:
+    """Fit a classifier on all documents, with a student where the encoder reads a sample."""
+    if inputs.sample is None:
+        fitted = _fit(documents, known, inputs, progress, before)
+    else:
+        sample, codes = documents.rows(inputs.sample), known[inputs.sample]
+        teacher = _fit(sample, codes, inputs, progress, before)
+        fitted = _teach(teacher, documents, inputs.sample, known, inputs.n_words, progress, before)
+    return replace(fitted, documents=documents, known=known, inputs=inputs)
 
 
 def teach(
@@ -127,43 +163,43 @@ def _teach(
     known: NDArray[np.int32],
     n_words: int | None,
     progress: Progress,
+    before: Fitted | None = None,
 ) -> Fitted:
     """Fit a student on the labels of the teacher, and label all documents."""
     settings = teacher.settings
     codes, held_out = labels_for_student(known, rows, teacher, settings.random_state)
     fast = settings.fast
-    student = _fit(documents, codes, fast, _anchors(fast, None), progress)
+    known_student = None if before is None else before.student
+    student = _fit(documents, codes, _label_vectors(fast), progress, known_student)
     student = calibrated(student, teacher, rows, held_out)
     n_words = words_to_read(documents.texts) if n_words is None else n_words
-    return with_student(teacher, student, documents, rows, n_words, progress)
+    return with_student(teacher, student, documents, rows, n_words, progress, before is not None)
 
 
 def _fit(
     documents: EncodedTexts,
     known: NDArray[np.int32],
-    settings: Settings,
-    vectors_of_labels: Anchors,
+    inputs: FitInputs,
     progress: Progress,
-    extra_texts: Sequence[str] = (),
+    before: Fitted | None = None,
 ) -> Fitted:
-    """Fit a classifier on encoded texts."""
-    anchors, extra_anchors = vectors_of_labels
-    language = _language_note(documents.texts, settings)
-    reason = None
-    if language is not None and settings.method == "discriminant" and not (known >= 0).any():
+    """Fit a classifier on encoded texts, with the temperature of the fit before if there is one."""
+    settings, anchors, reason = inputs.settings, inputs.labels, None
+    if (
+        settings.method == "discriminant"
+        and not (known >= 0).any()
+        and _language_note(documents.texts, settings) is not None
+    ):
         # Vectors of languages that the encoder does not know form clusters by language, not by
         # label: refined, 200 messages in five languages fell from 47 to 28 % (docs/encoders.md).
         settings = replace(settings, method="none", prior="estimate", fit_sample="auto")
         reason = "many texts are in languages that the encoder was not made for"
-    extra = None
-    if extra_texts:
-        extra = encode_texts(text_encoder(settings), extra_texts, progress)
     refinement = refine(
         documents.vectors,
         anchors,
         known=known,
-        extra_documents=extra,
-        extra_anchors=extra_anchors,
+        extra_documents=inputs.extra_texts,
+        extra_anchors=inputs.extra_labels,
         word_counts=documents.word_counts if settings.uses_words else None,
         progress=progress,
         **settings.refine_options,
@@ -171,11 +207,15 @@ def _fit(
     if reason is not None:
         refinement = replace(refinement, reason=reason)
     predicted = refinement.predictions
+    if before is None:
+        temperature = _temperature(settings, documents, anchors, refinement, known, progress)
+    else:
+        temperature = before.temperature
     fitted = Fitted(
         settings=replace(settings, method=refinement.method),
         rule=refinement.rule,
         initial_rule=refinement.initial_rule,
-        temperature=_temperature(settings, documents, anchors, refinement, known, progress),
+        temperature=temperature,
         anchors=None if anchors is None else unit_rows(anchors),
         n_iter=refinement.n_iter,
         refinement=refinement,
@@ -193,16 +233,17 @@ def _language_note(texts: Sequence[str], settings: Settings) -> str | None:
     return language_note(texts, getattr(settings.encoder, "languages", None))
 
 
-def _anchors(settings: Settings, label_embeddings: ArrayLike | None) -> Anchors:
+def _label_vectors(settings: Settings, label_embeddings: ArrayLike | None = None) -> FitInputs:
     """Vectors of the labels and of the extra labels."""
     if label_embeddings is None:
-        return encode_labels(settings), encode_extra_labels(settings)
+        return FitInputs(settings, encode_labels(settings), encode_extra_labels(settings))
     if settings.scores_pairs or settings.extra_labels:
         raise ArrayError(
             "label_embeddings give one vector per label; they cannot be combined with extra labels "
             "or an encoder that scores pairs."
         )
-    return given_vectors("label_embeddings", label_embeddings, len(settings.labels)), None
+    n_labels = len(settings.labels)
+    return FitInputs(settings, given_vectors("label_embeddings", label_embeddings, n_labels))
 
 
 def _documents(
@@ -272,7 +313,18 @@ def _none_label(
     return NoneLabel(fitted.settings.none_label, threshold, scale)
 
 
-def _diagnose(fitted: Fitted, texts: Sequence[str]) -> Diagnosis | None:
+def _notes(fitted: Fitted, texts: Sequence[str]) -> tuple[str, ...]:
+    """Warnings about labels, texts and encoder."""
+    settings = fitted.settings
+    language = _language_note(texts, settings)
+    advice = getattr(settings.encoder, "advice", None)
+    return (
+        *label_notes(settings.label_set),
+        *filter(None, (placeholder_note(texts), language, advice)),
+    )
+
+
+def _diagnose(fitted: Fitted, notes: tuple[str, ...]) -> Diagnosis | None:
     """The diagnosis of the refinement, with names, the expected accuracy and notes."""
     assert fitted.predictions is not None
     diagnosis, settings = fitted.diagnosis, fitted.settings
@@ -281,14 +333,10 @@ def _diagnose(fitted: Fitted, texts: Sequence[str]) -> Diagnosis | None:
     confidence = fitted.predictions.confidence
     draw = np.random.default_rng(settings.random_state).permutation(len(confidence))
     confidence = confidence[draw[:_CONFIDENCE_SAMPLE]]
-    language = _language_note(texts, settings)
-    advice = getattr(settings.encoder, "advice", None)
-    notes = [*label_notes(settings.label_set)]
-    notes += filter(None, (placeholder_note(texts), language, advice))
     return replace(
         diagnosis.named(settings.label_set.names),
         expected_accuracy=float(confidence[confidence > 0].mean()),
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
@@ -306,19 +354,24 @@ def fit_warnings(fitted: Fitted) -> list[str]:
     return found
 
 
-def known_labels(y: Any, names: Sequence[str], n_texts: int) -> tuple[NDArray[np.int32], bool]:
+def known_labels(
+    y: Any, names: Sequence[str], n_texts: int, called: str = "y"
+) -> tuple[NDArray[np.int32], bool]:
     """Label index of each text, -1 where it is unknown, and whether labels are integers.
 
-    Integers are positions in the sorted names, as scikit-learn's LabelEncoder gives them.
+    Integers are positions in the sorted names, as scikit-learn's LabelEncoder gives them. Messages
+    use the name that `y` is `called` by.
     """
     shape = getattr(y, "shape", None)
     if isinstance(y, str) or not isinstance(y, Iterable) or (shape and len(shape) != 1):
         found = f"shape {shape}" if shape else type(y).__name__
-        raise LabelError(f"y must be a list of labels, None (or -1) where unknown; got {found}.")
+        raise LabelError(
+            f"{called} must be a list of labels, None (or -1) where unknown; got {found}."
+        )
     values = y.to_pylist() if hasattr(y, "to_pylist") else list(y)
     if len(values) != n_texts:
         raise LabelError(
-            "y must have one label per text, None (or -1) where it is unknown; got "
+            f"{called} must have one label per text, None (or -1) where it is unknown; got "
             f"{len(values)} for {n_texts} texts."
         )
     index: dict[Any, int] = {name: i for i, name in enumerate(names)}
@@ -334,7 +387,7 @@ def known_labels(y: Any, names: Sequence[str], n_texts: int) -> tuple[NDArray[np
             known[place] = index[str(value)]
         else:
             raise LabelError(
-                f"y must be label names, and None (or -1) where unknown; number {place} is "
+                f"{called} must be label names, and None (or -1) where unknown; number {place} is "
                 f"{shown(value)}. The labels are: {', '.join(names)}."
             )
     return known, integers

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ulr.classifier.encoding import (
     EncodedTexts,
+    FitInputs,
     Vectors,
     share_to_read,
     text_encoder,
@@ -22,6 +23,9 @@ from ulr.classifier.word_counts import WordCounter
 from ulr.encoders import Encoder, SplitTexts, encode_texts
 from ulr.refinement import Diagnosis, Refinement, Rule, score_all
 from ulr.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from ulr.classifier.advice import Advice
 
 _CHUNK_ROWS = 4096
 _CERTAIN = 50.0  # log odds
@@ -121,6 +125,10 @@ class Fitted:
     documents, known
         The fitted texts with their vectors, and their known labels: (n_texts,) codes of
         `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
+    advice
+        What an adviser was asked, and what its answers changed; None without one.
+    inputs
+        What the fit was given beside these, for `refit`; None in a classifier that was loaded.
     """
 
     settings: Settings = field(repr=False)
@@ -139,6 +147,8 @@ class Fitted:
     diagnosis: Diagnosis | None = field(default=None, repr=False)
     documents: EncodedTexts | None = field(default=None, repr=False)
     known: NDArray[np.int32] | None = field(default=None, repr=False)
+    inputs: FitInputs | None = field(default=None, repr=False)
+    advice: Advice | None = field(default=None, repr=False)
 
     @property
     def n_labels(self) -> int:

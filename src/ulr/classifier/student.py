@@ -99,8 +99,12 @@ def with_student(
     rows: Rows,
     n_words: int,
     progress: Progress,
+    is_refit: bool = False,
 ) -> Fitted:
-    """The teacher with its student, and with predictions of all documents."""
+    """The teacher with its student, and with predictions of all documents.
+
+    In a refit, the encoder reads no further documents.
+    """
     assert documents.strong is not None
     assert student.refinement is not None
     assert teacher.predictions is not None
@@ -115,7 +119,10 @@ def with_student(
     n_read = words_to_read([documents.texts[row] for row in rows.tolist()])
     share = share_to_read(teacher.settings, n_words, n_read)
     fitted = replace(fitted, strong_share=share)
-    unsure = np.flatnonzero(~is_read & fitted.is_unsure(again, share))
+    if is_refit:
+        unsure = np.setdiff1d(documents.strong.rows, rows)
+    else:
+        unsure = np.flatnonzero(~is_read & fitted.is_unsure(again, share))
     predictions = teacher.predictions.merged(again.rows(~is_read), is_read)
     if len(unsure):
         progress.stage("Encoding documents that the student is unsure of", len(unsure))

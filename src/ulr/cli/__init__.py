@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ulr import __version__
+from ulr.cli.ask import ask
 from ulr.cli.audit import audit
 from ulr.cli.cache import cache
 from ulr.cli.classify import classify
@@ -34,6 +35,7 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(report)
 app.command()(serve)
+app.command()(ask)
 app.command()(audit)
 app.add_typer(encoders, name="encoders")
 app.command()(cache)

@@ -8,7 +8,14 @@ from ulr.cli.cluster import ClusterOptions, classify_on_cluster, needs_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
 from ulr.cli.language_model import LanguageModelOptions, print_plan
-from ulr.cli.options import ClassifierOptions, InputOptions, Json, OutputOptions
+from ulr.cli.options import (
+    ClassifierOptions,
+    Explain,
+    InputOptions,
+    Json,
+    OutputOptions,
+    note_no_effect,
+)
 from ulr.cli.summaries import print_summary
 
 SaveModel = Annotated[
@@ -30,6 +37,7 @@ def classify(
     cluster: ClusterOptions,
     save_model: SaveModel = None,
     report: ReportFile = None,
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """Give every document of a file a label, by the names of the labels.
@@ -57,6 +65,8 @@ def classify(
     if needs_cluster(inputs, output, cluster):
         with plain_errors():
             llm.check_one_machine()
+        if explain:
+            note_no_effect("--explain", "with several workers; use 'ulr predict --explain'")
         classify_on_cluster(inputs, classifier, output, cluster, save_model, report, json)
         return
     with plain_errors():
@@ -64,7 +74,7 @@ def classify(
         from ulr.jobs import classify as classify_documents
         from ulr.report import check_report_path, report_documents
 
-        target = output.checked(json, save_model, report)
+        target = output.checked(json, save_model, report, explain=explain)
         if save_model is not None:
             check_model_folder(save_model, output.force)
         if report is not None:

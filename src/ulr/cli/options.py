@@ -256,7 +256,14 @@ class ClassifierOptions:
                 else files.enter_context(open_table(name, TableFormat(encoding=inputs.encoding)))
                 for name in (self.examples, self.extra_texts)
             ]
-            return read_support(settings.label_set.names, documents.columns, *tables)
+            support = read_support(settings.label_set.names, documents.columns, *tables)
+        if support.skipped:
+            rows = "row" if support.skipped == 1 else "rows"
+            print(
+                f"ulr: {self.examples}: {support.skipped:,} {rows} without a label skipped.",
+                file=sys.stderr,
+            )
+        return support
 
 
 @dataclass(frozen=True)
@@ -276,7 +283,7 @@ class OutputOptions:
     prefix: Annotated[str, option(OUTPUT, help="Beginning of the names of added columns.")] = "ulr_"
     force: Annotated[bool, option(OUTPUT, "--force", help="Replace existing output.")] = False
 
-    def checked(self, as_json: bool, *others: str | None) -> Output:
+    def checked(self, as_json: bool, *others: str | None, explain: bool = False) -> Output:
         """The output, after checks that need no input; `others` are further files to write."""
         from ulr.jobs import Output
 
@@ -289,11 +296,22 @@ class OutputOptions:
             if as_json:
                 raise InputError("--json and -o - both write to standard output; choose one.")
             stdout = sys.stdout.buffer
-        output = Output(self.output, self.prefix, self.force, stdout)
+        if explain and self.output is None:
+            note_no_effect("--explain", "without -o")
+        output = Output(self.output, self.prefix, self.force, stdout, explain)
         output.check_path()
         return output
 
 
+Explain = Annotated[
+    bool,
+    option(
+        OUTPUT,
+        "--explain",
+        help="Add a column of the words that spoke most for the label. A slow encoder reads each "
+        "text some 24 times more for it.",
+    ),
+]
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print the summary as JSON.")]
 Truth = Annotated[
     str | None,

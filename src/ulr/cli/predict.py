@@ -10,7 +10,7 @@ import typer
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import ADVANCED, option, option_groups
-from ulr.cli.options import InputOptions, Json, OutputOptions, note_no_effect
+from ulr.cli.options import Explain, InputOptions, Json, OutputOptions, note_no_effect
 from ulr.cli.summaries import print_predictions, print_summary
 
 _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
@@ -37,6 +37,7 @@ def predict(
     cache: Annotated[
         str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
     ] = None,
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """Give new documents a label with a model that 'ulr classify --save-model' saved.
@@ -49,20 +50,23 @@ def predict(
 
     ulr predict news-model tomorrow.csv -o tomorrow-labelled.csv
 
-    ulr predict news-model "The striker scored twice"
+    ulr predict news-model "The striker scored twice" --explain
     """
     with plain_errors():
+        from ulr.classifier import explain as explain_texts
         from ulr.classifier import load
 
         fitted = load(model, encoder=encoder, cache=cache).with_settings(n_jobs=n_jobs)
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")
-            print_predictions(fitted.names, fitted.predict(inputs.file, n_threads=1), json)
+            predictions = fitted.predict(inputs.file, n_threads=1)
+            found = explain_texts(fitted, inputs.file, predictions=predictions) if explain else None
+            print_predictions(fitted.names, predictions, json, found)
             return
         from ulr.jobs import predict as predict_documents
 
-        target = output.checked(json)
+        target = output.checked(json, explain=explain)
         with ProgressBar() as progress, inputs.open() as documents:
             result = predict_documents(documents, fitted, target, progress)
         if json:

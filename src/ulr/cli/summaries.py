@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ulr.cli.console import new_console, plain_table, print_json
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from ulr.classifier import Predictions
+    from ulr.classifier import Explanation, Predictions
     from ulr.encoders import CacheEntry, EncoderKind
     from ulr.jobs import Comparison, Result
     from ulr.metrics import Evaluation
@@ -76,20 +77,38 @@ def print_evaluation(result: Result) -> None:
     _print_moved(console, result)
 
 
-def print_predictions(names: Any, predictions: Predictions, as_json: bool) -> None:
-    """Print the labels of texts from the command line, with their probabilities."""
-    for label, probabilities, empty in zip(
-        predictions.labels, predictions.probabilities, predictions.empty, strict=True
+def print_predictions(
+    names: Any,
+    predictions: Predictions,
+    as_json: bool,
+    explanations: list[Explanation] | None = None,
+) -> None:
+    """Print the labels of texts from the command line, with their probabilities and why."""
+    for row, (label, probabilities, empty) in enumerate(
+        zip(predictions.labels, predictions.probabilities, predictions.empty, strict=True)
     ):
+        why = None if explanations is None else explanations[row]
         order = (-probabilities).argsort(kind="stable")
         ranked = {str(names[i]): round(float(probabilities[i]), 4) for i in order}
         if as_json:
-            print_json({"label": str(names[label]), "probabilities": ranked})
+            given = {} if why is None else {"why": asdict(why)}
+            print_json({"label": str(names[label]), "probabilities": ranked} | given)
         elif empty:
             print("no label: the text has no word that the encoder knows.")
         else:
             for name, probability in ranked.items():
                 print(f"{probability:.2f}  {name}")
+            if why is not None:
+                _print_words(why)
+
+
+def _print_words(why: Explanation) -> None:
+    """Print the words of an explanation, with the log odds that each adds."""
+    for name, words in ((why.label, why.for_label), (why.runner_up, why.for_runner_up)):
+        found = ", ".join(f"{each.word} {each.weight:.2f}" for each in words)
+        print(f"for {name}: {found or 'no word'}")
+    if not why.exact:
+        print("Each word was left out in turn; its weight is what the log odds fall by.")
 
 
 def print_encoders(kinds: dict[str, EncoderKind]) -> None:

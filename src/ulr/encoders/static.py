@@ -66,21 +66,39 @@ class MeanEncoder(ModelEncoder):
         parts = parts or [np.empty((0, self.n_dims), dtype=np.float32)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def sums(self, texts: list[str], /) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Sums of the rows of texts, (n_texts, n_dims), and their number per text.
+
+        Those of the pieces between blanks of a text add up to those of the text, and the vector of
+        the text has their direction; unless it is truncated, or its tokens cross pieces.
+        """
+        numbers, counts = self._rows(texts, slice(None))
+        return self._added(numbers, counts), counts
+
     def _encode_slice(self, texts: list[str], rows: slice) -> NDArray[np.float32]:
+        numbers, counts = self._rows(texts, rows)
+        means = self._added(numbers, counts)
+        means /= np.maximum(counts, 1)[:, None].astype(np.float32)
+        return unit_rows(means).astype(np.float32) if self._normalize else means
+
+    def _rows(self, texts: list[str], rows: slice) -> Ragged:
+        """Numbers of the rows of a slice of texts, and their number per text."""
         batch = texts[rows]
         is_cut = np.fromiter(map(len, batch), np.int64, count=len(batch)) > self._max_characters
         if is_cut.any():
             texts, rows = [text[: self._max_characters] for text in batch], slice(None)
         numbers, counts = self._look_up(texts, rows)
-        numbers, counts = self._choose(numbers, counts, is_cut)
+        return self._choose(numbers, counts, is_cut)
+
+    def _added(self, numbers: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Sum of the rows of each text."""
         # A sparse product adds them text by text, in order, without padding or a copy of the rows.
         occurrences = csr_array(
             (np.ones(len(numbers), dtype=np.float32), numbers, np.append(0, np.cumsum(counts))),
             shape=(len(counts), len(self._vectors)),
         )
-        means: NDArray[np.float32] = occurrences @ self._vectors
-        means /= np.maximum(counts, 1)[:, None].astype(np.float32)
-        return unit_rows(means).astype(np.float32) if self._normalize else means
+        sums: NDArray[np.float32] = occurrences @ self._vectors
+        return sums
 
     def _choose(
         self, numbers: NDArray[np.int32], counts: NDArray[np.int64], is_cut: NDArray[np.bool_]

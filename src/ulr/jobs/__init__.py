@@ -3,6 +3,7 @@
 Plain functions behind the command line, the report, the page and the cluster.
 """
 
+from ulr.jobs.ask import Question, Questions, ask
 from ulr.jobs.classify import classify, fit_documents, predict, write_rows
 from ulr.jobs.documents import Documents, draw_sample, label_rows
 from ulr.jobs.output import Output, added_columns, check_columns, output_names
@@ -29,12 +30,15 @@ __all__ = [
     "LabelCounts",
     "Output",
     "Pairs",
+    "Question",
+    "Questions",
     "Result",
     "Sample",
     "ShownDocument",
     "Support",
     "Tally",
     "added_columns",
+    "ask",
     "check_columns",
     "classify",
     "compare",

@@ -15,6 +15,7 @@ from ulr.classifier import (
     Predictions,
     Settings,
     advise,
+    explain,
     fit,
     resolve,
     share_to_read,
@@ -73,7 +74,7 @@ def classify(
     n_truncated = truncated_texts(settings.encoder)
     fitted, sample = fit_documents(documents, settings, progress, support)
     if collect is None:  # their memory is free while the rows are labelled
-        fitted = replace(fitted, documents=None)
+        fitted = replace(fitted, documents=None, inputs=None)
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
     if truth is not None or collect is not None:
         rows = _observed(rows, truth, collect)
@@ -147,8 +148,8 @@ def write_rows(
     progress: Progress,
     n_rows: int,
 ) -> None:
-    """Write rows with label, confidence and the label before refinement, and count them."""
-    names, columns = fitted.names, added_columns(output.prefix, tally.refined)
+    """Write rows with label, confidence and what else the output has, and count them."""
+    names, columns = fitted.names, added_columns(output.prefix, tally.refined, output.explain)
 
     def with_labels() -> Iterator[tuple[Batch, Added]]:
         for batch, texts, predictions in rows:
@@ -156,11 +157,19 @@ def write_rows(
             values: list[Any] = [names[predictions.labels], predictions.confidence]
             if tally.refined:
                 values.append(names[predictions.unrefined])
+            if output.explain:
+                values.append(_words_for_labels(fitted, texts, predictions))
             yield batch, dict(zip(columns, values, strict=True))
             progress.advance(len(texts))
 
     progress.stage("Labelling" if output.path is None else "Writing", n_rows)
     output.write(documents.table, with_labels(), columns)
+
+
+def _words_for_labels(fitted: Fitted, texts: list[str], predictions: Predictions) -> list[str]:
+    """The words that spoke for the label of each text, separated by blanks."""
+    found = explain(fitted, texts, predictions=predictions)
+    return [" ".join(each.word for each in text.for_label) for text in found]
 
 
 def _observed(

@@ -13,12 +13,13 @@ from ulr.errors import TableError
 from ulr.files import atomic_folder, check_destination
 from ulr.tables import Added, Batch, Table, check_output_name, format_of_name, write_table
 
-_ADDED: dict[str, type] = {"label": str, "confidence": float, "unrefined": str}
+_ADDED: dict[str, type] = {"label": str, "confidence": float, "unrefined": str, "why": str}
 
 
-def added_columns(prefix: str, refined: bool = True) -> dict[str, type]:
+def added_columns(prefix: str, refined: bool = True, explain: bool = False) -> dict[str, type]:
     """Names and types of the added columns; a saved model adds no label before refinement."""
-    return {prefix + name: kind for name, kind in _ADDED.items() if refined or name != "unrefined"}
+    left_out = {"unrefined": not refined, "why": not explain}
+    return {prefix + name: kind for name, kind in _ADDED.items() if not left_out.get(name)}
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Output:
     prefix: str = "ulr_"  # beginning of the names of added columns
     force: bool = False  # whether existing files are replaced
     stdout: IO[bytes] | None = None  # what ``-`` is written to
+    explain: bool = False  # whether the words that spoke for the label are added
 
     @property
     def is_folder(self) -> bool:
@@ -65,7 +67,8 @@ class Output:
             for _ in rows:
                 pass
             return
-        check_columns(table, self, len(added) == len(_ADDED))  # of JSON, all are known only now
+        refined = f"{self.prefix}unrefined" in added
+        check_columns(table, self, refined)  # of JSON, all are known only now
         if not self.is_folder:
             write_table(self.path, table, rows, added, self.stdout)
             return
@@ -93,7 +96,7 @@ def _write_files(
 
 def check_columns(table: Table, output: Output, refined: bool = True) -> None:
     """Raise if a table already has one of the columns to be added."""
-    for name in added_columns(output.prefix, refined) if output.path else ():
+    for name in added_columns(output.prefix, refined, output.explain) if output.path else ():
         if name in table.columns:
             raise TableError(
                 f"{table.name} already has a column {name!r}; choose another beginning for the "

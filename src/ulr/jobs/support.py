@@ -32,6 +32,7 @@ class Support:
     examples: tuple[str, ...] = ()  # texts whose label is known
     labels: tuple[str, ...] = ()  # their labels
     extra_texts: tuple[str, ...] = ()  # further texts that take part in the refinement
+    skipped: int = 0  # rows of the examples whose label is empty
 
 
 NO_SUPPORT = Support()
@@ -45,11 +46,13 @@ def read_support(
 ) -> Support:
     """Examples, from a table with a column ``label``, and further texts, both validated.
 
+    Rows whose label is empty, such as questions of `ask` that were not answered, are skipped.
     Tables that do not have the text columns of the documents are read by ``text``.
     """
     texts: list[str] = []
     labels: list[str] = []
     further: list[str] = []
+    skipped = 0
     if examples is not None:
         if "label" not in examples.columns:
             raise TableError(
@@ -58,16 +61,20 @@ def read_support(
             )
         matching = LabelMatching(names)
         for batch, batch_texts in _documents(examples, columns, "label"):
-            texts += batch_texts
             for place, value in enumerate(batch.column("label")):
-                where = batch.where(place)
-                labels.append(matching.name_of(value, where))
-                if not labels[-1]:
-                    raise LabelError(f"{where}: the label is empty; use: {', '.join(names)}.")
+                if name := matching.name_of(value, batch.where(place)):
+                    texts.append(batch_texts[place])
+                    labels.append(name)
+                else:
+                    skipped += 1
+        if not labels:
+            raise LabelError(
+                f"{examples.name}: the label of every row is empty; use: {', '.join(names)}."
+            )
     if extra is not None:
         for _, batch_texts in _documents(extra, columns):
             further += batch_texts
-    return Support(tuple(texts), tuple(labels), tuple(further))
+    return Support(tuple(texts), tuple(labels), tuple(further), skipped)
 
 
 def _documents(

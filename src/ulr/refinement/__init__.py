@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from ulr.refinement.api import METHODS, choose_method, refine, refine_many, score_all
     from ulr.refinement.blocks import EXCLUDED, UNKNOWN
     from ulr.refinement.calibration import calibrate
+    from ulr.refinement.contributions import vector_contributions, word_contributions
     from ulr.refinement.diagnosis import Diagnosis, LabelDiagnosis
     from ulr.refinement.distances import DISTANCES, mean_lead
-    from ulr.refinement.result import Refinement, Rule, rule_from_arrays
+    from ulr.refinement.result import LinearRule, Refinement, Rule, rule_from_arrays
 
 __all__ = [
     "DISTANCES",
@@ -24,6 +25,7 @@ __all__ = [
     "UNKNOWN",
     "Diagnosis",
     "LabelDiagnosis",
+    "LinearRule",
     "Refinement",
     "Rule",
     "calibrate",
@@ -33,6 +35,8 @@ __all__ = [
     "refine_many",
     "rule_from_arrays",
     "score_all",
+    "vector_contributions",
+    "word_contributions",
 ]
 
 __getattr__ = lazy_names(
@@ -40,7 +44,8 @@ __getattr__ = lazy_names(
     api="METHODS choose_method refine refine_many score_all",
     blocks="EXCLUDED UNKNOWN",
     calibration="calibrate",
+    contributions="vector_contributions word_contributions",
     diagnosis="Diagnosis LabelDiagnosis",
     distances="DISTANCES mean_lead",
-    result="Refinement Rule rule_from_arrays",
+    result="LinearRule Refinement Rule rule_from_arrays",
 )

@@ -40,6 +40,12 @@ class Batch:
         """What messages call a row of the batch."""
         return f"{self.name} row {self.first_row + place + 1}"
 
+    def row(self, place: int) -> Batch:
+        """A batch of one of the rows."""
+        own = slice(place, place + 1)
+        data = self.data[own] if isinstance(self.data, list) else self.data.slice(place, 1)
+        return Batch(self.name, self.first_row + place, data)
+
     def column(self, name: str) -> list[Any]:
         """The values of a column; None where a record has none."""
         if isinstance(self.data, list):
