@@ -88,13 +88,13 @@ def test_phrases_of_the_user_are_not_replaced(word_vectors):
     }
     classifier, _ = fitted(word_vectors, answer_well, labels)
     assert classifier.advice_.phrases == {}
-    assert classifier.advice_.questions == 150
+    assert classifier.advice_.questions == 160
 
 
 def test_random_documents_that_judge_are_no_examples(word_vectors):
     classifier, _ = fitted(word_vectors, answer_well)
     advice = classifier.advice_
-    assert advice.judged + advice.answers == 150
+    assert advice.judged + advice.answers == 157
     assert (classifier.fitted_.known >= 0).sum() == advice.examples <= advice.answers
 
 

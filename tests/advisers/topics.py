@@ -16,6 +16,6 @@ def answer_well(prompt):
     asked = re.search(r'Describe the category "(\w+)"', prompt)
     if asked:
         return json.dumps({"description": "", "phrases": [PHRASES[asked[1]]]})
-    words = prompt.partition("Document:\n")[2].partition("\n\nAnswer")[0].lower().split()
+    words = prompt.partition("Document:\n")[2].partition("\n\nWhat")[0].lower().split()
     count = {name: sum(map(words.count, own.split())) for name, own in TOPICS.items()}
     return json.dumps({"label": max(count, key=count.get)})

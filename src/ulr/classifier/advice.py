@@ -1,6 +1,6 @@
 """What an adviser says about the labels and about some documents, and what the fit makes of it.
 
-1. Once per label that is only a name: phrases and a description; those that do not attract documents
+1. Once per label that has only one phrase, such as its name: phrases and a description; those that do not attract documents
    of their own label are dropped.
 2. The labels of some random documents, which are never fitted on: they judge the result.
 3. The labels of the documents that `ask` chooses, as examples where they are more likely right than
@@ -32,7 +32,7 @@ from ulr.refinement import EXCLUDED, UNKNOWN
 from ulr.vectors import unit_rows
 
 _SHOWN = 4  # documents that a question about a label shows
-_JUDGED, _CHOSEN = 50, 100  # documents; with a smaller budget, a third of what is left is judged
+_JUDGED = 50  # documents; with a small budget, a third of what is left
 _COMPARED = 5_000  # documents, at random, that phrases are compared with
 _NEAREST = 0.2  # of an equal share of the documents, which a phrase is compared with; ten at least
 # Accuracy that is expected of an adviser, and the answers that this counts as.
@@ -116,7 +116,7 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
     before = fitted.predictions
     assert before is not None
     asked = settings.label_set
-    progress.stage("Asking the adviser", min(interview.left, _most(fitted)), "questions")
+    progress.stage("Asking the adviser", interview.left, "questions")
     fitted, phrases, n_dropped = _with_phrases(fitted, interview, progress)
     judged, chosen = _documents_to_ask(fitted, interview.left)
     answers = interview.ask(_label_questions(fitted, asked, np.append(judged, chosen)), progress)
@@ -155,11 +155,6 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
     return replace(fitted, advice=advice)
 
 
-def _most(fitted: Fitted) -> int:
-    """Questions without a budget."""
-    return len(fitted.settings.labels) + _JUDGED + _CHOSEN
-
-
 def _free(fitted: Fitted) -> Indices:
     """Documents with words whose label is not known, in random order."""
     assert fitted.known is not None
@@ -172,7 +167,7 @@ def _documents_to_ask(fitted: Fitted, left: int) -> tuple[Indices, Indices]:
     """Positions of random documents that judge the result, and of those that help it most."""
     free = _free(fitted)
     judged = free[: min(_JUDGED, left // 3, len(free) // 3)]
-    n_chosen = min(_CHOSEN, left - len(judged), len(free) - len(judged))
+    n_chosen = min(left, len(free)) - len(judged)
     if n_chosen < 1:
         return judged, free[:0]
     assert fitted.known is not None
@@ -202,7 +197,7 @@ def _with_phrases(
     assert fitted.documents is not None
     assert inputs is not None
     labels = settings.label_set
-    bare = [label for label in labels if label.phrases == (label.name,)]
+    bare = [label for label in labels if len(label.phrases) == 1]
     # Scores of pairs depend on the phrases, so that all documents would have to be encoded again, and
     # vectors that were given are of no phrase. More than half of a budget is better spent otherwise.
     if settings.scores_pairs or 2 * len(bare) > interview.left or not bare:

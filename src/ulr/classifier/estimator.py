@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from ulr.classifier.encoding import given_vectors, words_to_read
 from ulr.classifier.explanation import Explanation, explain
 from ulr.classifier.fitting import fit, fit_warnings, teach
 from ulr.classifier.model import Fitted, Predictions
+from ulr.classifier.parameters import parameters_of
 from ulr.classifier.persistence import load, save
 from ulr.classifier.questions import ask, correct
 from ulr.classifier.settings import Settings
@@ -29,23 +30,6 @@ from ulr.errors import UlrWarning
 
 if TYPE_CHECKING:
     from ulr.report import Report
-
-P = ParamSpec("P")
-Init = Callable[..., None]
-
-
-def parameters_of(
-    source: Callable[P, object],
-) -> Callable[[Init], Callable[Concatenate[Any, P], None]]:
-    """Give an ``__init__`` the parameters of another class, for scikit-learn and type checkers."""
-
-    def decorate(init: Init) -> Callable[Concatenate[Any, P], None]:
-        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        parameters = [own, *inspect.signature(source).parameters.values()]
-        init.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return init
-
-    return decorate
 
 
 class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

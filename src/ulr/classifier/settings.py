@@ -47,7 +47,8 @@ class Settings:
     none_label: str = "none of these"
     ignore_y: bool = False
     adviser: Adviser | None = None
-    adviser_budget: int = 200
+    # Some 10 questions about labels, 50 documents that judge and 100 that help.
+    adviser_budget: int = 160
 
     def __post_init__(self) -> None:
         labels = as_label_set(self.labels)
