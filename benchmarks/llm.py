@@ -117,7 +117,7 @@ class Bench:
         return 100 * float((fitted.predictions.labels == self.corpus.truth).mean()), fitted.advice
 
 
-def simulated_table(benches: list[Bench]) -> str:
+def simulated_table(benches: list[Bench], budgets: list[int]) -> str:
     """Accuracy with simulated advisers; a row per corpus and number of questions."""
     accuracies = (1.0, 0.9, 0.7, 0.5)
     columns = ["set", "questions", "alone", *(f"{each:.0%} right" for each in accuracies)]
@@ -129,10 +129,9 @@ def simulated_table(benches: list[Bench]) -> str:
         advisers: list[Adviser] = [Simulated(corpus, each) for each in accuracies]
         advisers.append(Simulated(corpus, 1 / len(corpus.labels)))
         advisers.append(lambda prompt, name=name: f'{{"label": "{name}"}}')
-        for budget in (30, 160, 300):
-            n = budget + 2 * len(corpus.labels) if budget > 2 * len(corpus.labels) else budget
-            cells = [f"{bench.measure(each, n)[0]:.1f}" for each in advisers]
-            lines.append(f"| {corpus.title} | {n} | {alone:.1f} | {' | '.join(cells)} |")
+        for budget in budgets:
+            cells = [f"{bench.measure(each, budget)[0]:.1f}" for each in advisers]
+            lines.append(f"| {corpus.title} | {budget} | {alone:.1f} | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
@@ -171,7 +170,7 @@ def main() -> None:
     parser.add_argument("--llm", help="address of a server")
     parser.add_argument("--llm-model", default="model")
     parser.add_argument("--answers", help="folder for the answers of the model")
-    parser.add_argument("--budget", type=int, default=160)
+    parser.add_argument("--budget", type=int, action="append", help="questions; repeatable")
     options = parser.parse_args()
     benches = [
         Bench(read_corpus(name, options.data, options.documents), options.encoder, options.cache)
@@ -181,9 +180,9 @@ def main() -> None:
         adviser = OpenAIAdviser(
             options.llm, options.llm_model, timeout=900.0, cache=options.answers
         )
-        table = model_table(benches, adviser, options.budget)
+        table = model_table(benches, adviser, (options.budget or [160])[0])
     else:
-        table = simulated_table(benches)
+        table = simulated_table(benches, options.budget or [30, 160, 300])
     if options.write:
         part = "model" if options.llm else "simulated"
         replace_part(options.write, part, table)

@@ -1,7 +1,7 @@
 """What an adviser says about the labels and about some documents, and what the fit makes of it.
 
-1. Once per label that has only one phrase, such as its name: phrases and a description; those that do not attract documents
-   of their own label are dropped.
+1. Once per label that has only one phrase, such as its name: further phrases and a description;
+   those that are nearer to the name of another label are dropped.
 2. The labels of some random documents, which are never fitted on: they judge the result.
 3. The labels of the documents that `ask` chooses, as examples where they are more likely right than
    wrong, given how often the adviser errs.
@@ -33,8 +33,7 @@ from ulr.vectors import unit_rows
 
 _SHOWN = 4  # documents that a question about a label shows
 _JUDGED = 50  # documents; with a small budget, a third of what is left
-_COMPARED = 5_000  # documents, at random, that phrases are compared with
-_NEAREST = 0.2  # of an equal share of the documents, which a phrase is compared with; ten at least
+_COMPARED = 5_000  # documents, at random, whose mean phrases are centred by
 # Accuracy that is expected of an adviser, and the answers that this counts as.
 _EXPECTED, _EXPECTED_ANSWERS = 0.7, 4.0
 _EM_PASSES = 20
@@ -66,7 +65,10 @@ class Advice:
     judged, agreeing
         Random documents that were given a label, and those of them where the result agrees.
     interval
-        95 % interval of the agreement (Wilson's); None without judged documents.
+        95 % interval of the agreement (Wilson's); None without judged documents. It depends on
+        nothing that the classifier is fitted on, but is below the accuracy where the adviser errs.
+    expected_accuracy
+        Accuracy that the diagnosis expects, to compare it with.
     changed
         Documents that have another label than without the adviser.
     """
@@ -84,7 +86,37 @@ class Advice:
     judged: int
     agreeing: int
     interval: tuple[float, float] | None
+    expected_accuracy: float | None
     changed: int
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was asked and what it changed, for people."""
+        remembered = f", {self.remembered:,} of them in an earlier run" if self.remembered else ""
+        found = [
+            f"{self.adviser} was asked {self.questions:,} questions{remembered}; they changed the "
+            f"label of {self.changed:,} fitted documents."
+        ]
+        if self.unusable:
+            found.append(f"Answers of it that could not be used: {self.unusable:,}.")
+        if self.phrases:
+            kept = "; ".join(f"{name}: {', '.join(own)}" for name, own in self.phrases.items())
+            found.append(f"Phrases of it ({self.dropped_phrases:,} others did not fit): {kept}.")
+        if self.answers:
+            found.append(
+                f"It labelled {self.answers:,} uncertain documents, {self.disagreeing:,} of them "
+                f"differently; {self.examples:,} are examples now. Its labels are right on an "
+                f"estimated {self.accuracy:.0%}."
+            )
+        if self.interval is not None:
+            low, high = self.interval
+            expected = self.expected_accuracy
+            beside = "" if expected is None else f"; the expected accuracy is {expected:.0%}"
+            found.append(
+                f"It agrees with the result on {self.agreeing:,} of {self.judged:,} random documents "
+                f"({low:.0%} to {high:.0%}){beside}."
+            )
+        return found
 
 
 def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
@@ -132,7 +164,7 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
         known = fitted.known.copy()
         known[rows[is_example]] = codes[is_example]
         fitted = refit(fitted, known, progress)
-    predictions = fitted.predictions
+    predictions, diagnosis = fitted.predictions, fitted.diagnosis
     assert predictions is not None
     agreeing = int((predictions.labels[rows[is_judged]] == codes[is_judged]).sum())
     n_judged = int(is_judged.sum())
@@ -150,6 +182,7 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
         judged=n_judged,
         agreeing=agreeing,
         interval=wilson(agreeing, n_judged) if n_judged else None,
+        expected_accuracy=None if diagnosis is None else diagnosis.expected_accuracy,
         changed=int((predictions.labels != before.labels).sum()),
     )
     return replace(fitted, advice=advice)
@@ -229,27 +262,22 @@ def _with_phrases(
 
 
 def attracting(fitted: Fitted, phrases: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
-    """The phrases of each label whose nearest documents have, on average, mostly this label."""
+    """The phrases of each label that are nearer to its name than to the others, from the documents."""
     documents, names = fitted.documents, fitted.settings.label_set.names
-    owners = [(name, phrase) for name, own in phrases.items() for phrase in own]
-    if not owners:
-        return {}
+    owners = [(names.index(name), phrase) for name, own in phrases.items() for phrase in own]
     assert documents is not None
-    assert fitted.predictions is not None
     settings = fitted.settings if documents.strong is None else fitted.settings.fast
+    anchors = encode_labels(settings)
+    if not owners or anchors is None:
+        return {}
     encoder = label_encoder(text_encoder(settings))
     vectors = encode_texts(encoder, [phrase.lower() for _, phrase in owners])
-    free = _free(fitted)[:_COMPARED]
-    units = unit_rows(documents.vectors[free])
-    centre = units.mean(axis=0)
-    similarity = unit_rows(unit_rows(vectors) - centre) @ unit_rows(units - centre).T
-    posterior = _posterior(fitted, free)
-    n_nearest = max(10, round(_NEAREST * len(free) / len(names)))
+    centre = unit_rows(documents.vectors[_free(fitted)[:_COMPARED]]).mean(axis=0)
+    found = unit_rows(unit_rows(vectors) - centre) @ unit_rows(unit_rows(anchors) - centre).T
     kept: dict[str, tuple[str, ...]] = {}
-    for (name, phrase), vector, own in zip(owners, vectors, similarity, strict=True):
-        nearest = np.argsort(-own, kind="stable")[:n_nearest]
-        if vector.any() and posterior[nearest, names.index(name)].mean() > 0.5:
-            kept[name] = (*kept.get(name, ()), phrase)
+    for (own, phrase), vector, nearest in zip(owners, vectors, found.argmax(axis=1), strict=True):
+        if vector.any() and nearest == own:
+            kept[names[own]] = (*kept.get(names[own], ()), phrase)
     return kept
 
 

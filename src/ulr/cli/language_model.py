@@ -1,4 +1,4 @@
-"""Options of a language model as adviser, and what is printed about it."""
+"""Options of a language model as adviser, and the plan of its questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ulr.cli.options import note_no_effect
 from ulr.errors import AdviserError
 
 if TYPE_CHECKING:
-    from ulr.classifier import Advice
     from ulr.jobs import Documents, Support
     from ulr.progress import Progress
 
@@ -87,29 +86,3 @@ def print_plan(
         f"{adviser.place} (model {adviser.model}); {advice.remembered:,} are already answered. "
         "Nothing was sent or written."
     )
-
-
-def advice_lines(advice: Advice) -> list[str]:
-    """What an adviser was asked and what it changed, a sentence a line."""
-    remembered = f", {advice.remembered:,} of them in an earlier run" if advice.remembered else ""
-    lines = [
-        f"{advice.adviser} was asked {advice.questions:,} questions{remembered}; they changed the "
-        f"label of {advice.changed:,} fitted documents."
-    ]
-    if advice.unusable:
-        lines.append(f"Answers of it that could not be used: {advice.unusable:,}.")
-    if advice.phrases:
-        kept = "; ".join(f"{name}: {', '.join(own)}" for name, own in advice.phrases.items())
-        lines.append(f"Phrases of it ({advice.dropped_phrases:,} others did not fit): {kept}.")
-    if advice.answers:
-        lines.append(
-            f"It labelled {advice.answers:,} documents, {advice.disagreeing:,} of them differently; "
-            f"{advice.examples:,} are examples now (estimated accuracy of it: {advice.accuracy:.0%})."
-        )
-    if advice.interval is not None:
-        low, high = advice.interval
-        lines.append(
-            f"It agrees with the result on {advice.agreeing:,} of {advice.judged:,} random documents, "
-            f"{low:.0%} to {high:.0%}."
-        )
-    return lines

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ulr.cli.console import new_console, plain_table, print_json
-from ulr.cli.language_model import advice_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -159,7 +158,7 @@ def _print_headline(console: Console, result: Result) -> None:
         for note in result.diagnosis.notes:
             console.print(f"Warning: {note}", style="yellow")
     if result.advice is not None:
-        for line in advice_lines(result.advice):
+        for line in result.advice.sentences:
             console.print(line)
     console.print()
 
