@@ -33,7 +33,9 @@ _OWN = 0.5  # share of the documents that a name attracts that are of its group
 _SAME = 0.75  # of a group and of a label, which are then the same thing
 _MOST_MISSING, _MOST_PAIRS, _MOST_PHRASES = 5, 5, 3
 _SHOWN_WORDS = 8
-_COMPETE = 0.3  # overlap of two labels; see `_merges`
+# Overlap of two labels, see `_merges`; pairs of labels of the example of support messages, which are
+# all needed, have up to 0.47.
+_COMPETE = 0.5
 _SMALLER_HALF = 0.2  # share of a label's documents
 
 
@@ -183,16 +185,17 @@ def suggest(
 def _clusters(view: Examined) -> tuple[Rows, int]:
     """(n,) number of the cluster of each document, and how many there are."""
     n_clusters = max(_FEWEST_CLUSTERS, _CLUSTERS_PER_LABEL * len(view.names))
-    n_clusters = min(n_clusters, len(view.texts) // _DOCUMENTS_PER_CLUSTER)
+    n_clusters = min(n_clusters, len(set(view.texts)) // _DOCUMENTS_PER_CLUSTER)
     if n_clusters < 2:
         return np.full(len(view.texts), -1), 0
     return _k_means(view.vectors, n_clusters), n_clusters
 
 
 def _k_means(vectors: NDArray[np.float32], n_clusters: int) -> Rows:
-    from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans  # on use, so that other jobs start as fast
 
-    found = KMeans(n_clusters, n_init=1, random_state=0).fit(vectors)
+    n_distinct = len(np.unique(vectors.round(5), axis=0))  # texts may differ in unknown words
+    found = KMeans(min(n_clusters, n_distinct), n_init=1, random_state=0).fit(vectors)
     return found.labels_.astype(np.intp)
 
 
@@ -335,6 +338,8 @@ def _splits(view: Examined) -> tuple[Split, ...]:
     for label in large:
         rows = own_rows[label]
         half = _k_means(view.vectors[rows], 2)
+        if not half.any():
+            continue
         distance = float(pdist([view.vectors[rows[half == i]].mean(axis=0) for i in (0, 1)])[0])
         is_even = min(half.mean(), 1.0 - half.mean()) >= _SMALLER_HALF
         if is_even and distance > typical:
