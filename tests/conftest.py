@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-FITTING = {"classify", "evaluate", "report", "audit"}
+FITTING = {"classify", "evaluate", "report", "audit", "suggest"}
 
 
 def with_encoder(arguments):

@@ -1,4 +1,4 @@
-"""Every code block of the README runs; Python blocks give the output that they show."""
+"""Every code block of the README runs, and the Python blocks of some pages; they give what they show."""
 
 import csv
 import doctest
@@ -13,7 +13,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+PAGES = (
+    "README.md",
+    "docs/suggest.md",
+)
+
+
+def blocks_of(page):
+    """The kind and the content of every code block of a page."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+
+
+BLOCKS = blocks_of("README.md")
 
 
 def shell_commands():
@@ -39,21 +50,24 @@ def folder(tmp_path_factory):
 # Short examples may leave a file open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_python_blocks_run(folder, monkeypatch):
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_run(page, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    blocks = [block for kind, block in BLOCKS if kind == "python" and "# not run" not in block]
+    blocks = [
+        block for kind, block in blocks_of(page) if kind == "python" and "# not run" not in block
+    ]
     assert blocks
     names = {"__name__": "readme"}
     for block in blocks:
         if ">>> " in block:
-            test = doctest.DocTestParser().get_doctest(block, names, "README.md", None, 0)
+            test = doctest.DocTestParser().get_doctest(block, names, page, None, 0)
             result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
                 test, clear_globs=False
             )
             assert result.failed == 0
             names = test.globs
         else:
-            exec(compile(block, "README.md", "exec"), names)
+            exec(compile(block, page, "exec"), names)
 
 
 def test_there_are_shell_commands():

@@ -21,7 +21,7 @@ import yaml
 from ulr.errors import LabelError
 
 _VALUE_ENDINGS = (".json", ".yaml", ".yml")
-_FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
+LABEL_FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
 _SHOWN = 80
 
 # Lists of names that can be given as extra labels.
@@ -127,7 +127,7 @@ def labels_from_arguments(values: Iterable[str]) -> LabelSet:
 
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
-    return value.lower().endswith(_FILE_ENDINGS) or os.path.isfile(value)
+    return value.lower().endswith(LABEL_FILE_ENDINGS) or os.path.isfile(value)
 
 
 def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
@@ -182,6 +182,11 @@ def _file_entries(path: Path) -> list[_Entry]:
         raise LabelError(f"there is no label file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+    return _text_entries(text, path)
+
+
+def _text_entries(text: str, path: Path) -> list[_Entry]:
+    """Labels from the content of a file; the ending of its name is its format."""
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
         return _table_entries(text, path.name)
@@ -197,6 +202,49 @@ def _file_entries(path: Path) -> list[_Entry]:
     if isinstance(value, list):
         return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
     raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
+
+
+def labels_as_text(labels: LabelSet, ending: str) -> str:
+    """Content of a label file of a format, such as ``.yaml``, that is read as these labels.
+
+    Examples
+    --------
+    >>> from ulr.labels import as_label_set, labels_as_text
+    >>> print(labels_as_text(as_label_set({"money": ["billing", "refund"]} | {"a": "a"}), ".txt"))
+    money: billing; refund
+    a
+    <BLANKLINE>
+    """
+    values = {each.name: list(each.phrases) for each in labels}
+    if ending == ".json":
+        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+    elif ending in _VALUE_ENDINGS:
+        text = yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
+    elif ending in (".csv", ".tsv"):
+        table = io.StringIO()
+        writer = csv.writer(table, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
+        writer.writerow(["label", "phrases"])
+        writer.writerows([name, "; ".join(phrases)] for name, phrases in values.items())
+        text = table.getvalue()
+    else:
+        lines = [
+            name if phrases == [name] else f"{name}: {'; '.join(phrases)}"
+            for name, phrases in values.items()
+        ]
+        text = "\n".join(lines) + "\n"
+    if _read_back(text, ending) != labels:
+        raise LabelError(
+            f"some label or phrase has a character that {ending} files give another meaning; write "
+            "the labels as .json or .yaml."
+        )
+    return text
+
+
+def _read_back(text: str, ending: str) -> LabelSet | None:
+    try:
+        return _validated(_text_entries(text, Path(f"labels{ending}")))
+    except LabelError:
+        return None
 
 
 def _line_entry(where: str, line: str) -> _Entry:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ulr.classifier.persistence import check_model_folder, load, save
     from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
+    from ulr.classifier.suggestions import Merge, MissingLabel, Split, Suggestions, suggest
     from ulr.classifier.texts import as_texts, empty_texts, is_missing
     from ulr.classifier.word_counts import count_words
 
@@ -40,8 +41,12 @@ __all__ = [
     "Explanation",
     "Fitted",
     "LabelDescription",
+    "Merge",
+    "MissingLabel",
     "Predictions",
     "Settings",
+    "Split",
+    "Suggestions",
     "WordEvidence",
     "advise",
     "as_texts",
@@ -64,6 +69,7 @@ __all__ = [
     "resolve",
     "save",
     "share_to_read",
+    "suggest",
     "teach",
     "text_encoder",
     "words_to_read",
@@ -84,6 +90,7 @@ __getattr__ = lazy_names(
     persistence="check_model_folder load save",
     questions="ask correct",
     settings="Settings resolve",
+    suggestions="Merge MissingLabel Split Suggestions suggest",
     texts="as_texts empty_texts is_missing",
     word_counts="count_words",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,18 +69,28 @@ def describe(
     return found
 
 
+def words_of(text: str) -> set[str]:
+    """Lower-cased words of at least three letters."""
+    return set(_words(text.lower()))
+
+
 def characteristic_words(
-    texts: Sequence[str], labels: NDArray[np.integer], n_labels: int, most: int = 10
+    texts: Sequence[str],
+    labels: NDArray[np.integer],
+    n_labels: int,
+    most: int = 10,
+    terms: Callable[[str], set[str]] = words_of,
 ) -> list[tuple[str, ...]]:
     """Words of each label by log odds ratio with a Dirichlet prior, over document frequencies.
 
     Negative labels are skipped; of more than 20,000 documents, a seeded random sample is used.
+    `terms` finds the words, or other features, of a text.
     """
     rows = np.flatnonzero(labels >= 0)
     rows = np.random.default_rng(0).permutation(rows)[:_SAMPLE]
     counts: list[Counter[str]] = [Counter() for _ in range(n_labels)]
     for row in rows.tolist():
-        counts[int(labels[row])].update(set(_words(texts[row].lower())))
+        counts[int(labels[row])].update(terms(texts[row]))
     total: Counter[str] = Counter()
     for each in counts:
         total.update(each)

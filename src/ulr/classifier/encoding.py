@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -241,19 +241,30 @@ def encode_extra_labels(settings: Settings) -> Vectors | None:
     return np.stack(list(_encode_phrases(settings, owners).values()))
 
 
+def encode_phrases(settings: Settings, phrases: Iterable[str]) -> dict[str, Vectors]:
+    """Vectors of phrases, whatever their case; zero where the encoder knows no word."""
+    phrases = list(phrases)
+    if not phrases:
+        return {}
+    encoder = label_encoder(text_encoder(settings))
+    found = [
+        encode_texts(encoder, [in_template(each.lower(), template) for each in phrases])
+        for template in settings.templates
+    ]
+    known = found[0].any(axis=1, keepdims=True)
+    vectors = found[0] if len(found) == 1 else np.mean([unit_rows(each) for each in found], axis=0)
+    return dict(zip(phrases, (vectors * known).astype(np.float32), strict=True))
+
+
 def _encode_phrases(settings: Settings, owners: dict[str, str]) -> dict[str, Vectors]:
-    """Vectors of phrases, whatever their case; `owners` says what each belongs to, for errors."""
-    encoder, found = label_encoder(text_encoder(settings)), []
-    for template in settings.templates:
-        phrases = [in_template(phrase.lower(), template) for phrase in owners]
-        found.append(encode_texts(encoder, phrases))
-    for phrase, vector in zip(owners, found[0], strict=True):
+    """Vectors of phrases; `owners` says what each belongs to, for errors."""
+    found = encode_phrases(settings, owners)
+    for phrase, vector in found.items():
         if not vector.any():
             raise LabelError(
                 f"{owners[phrase]}: the encoder knows no word of {phrase!r}; use other words."
             )
-    vectors = found[0] if len(found) == 1 else np.mean([unit_rows(each) for each in found], axis=0)
-    return dict(zip(owners, vectors.astype(np.float32), strict=True))
+    return found
 
 
 def given_vectors(name: str, given: ArrayLike, n_rows: int) -> Vectors:

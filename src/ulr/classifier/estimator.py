@@ -24,6 +24,7 @@ from ulr.classifier.parameters import parameters_of
 from ulr.classifier.persistence import load, save
 from ulr.classifier.questions import ask, correct
 from ulr.classifier.settings import Settings
+from ulr.classifier.suggestions import Suggestions, suggest
 from ulr.classifier.texts import as_texts
 from ulr.encoders import AnyEncoder
 from ulr.errors import UlrWarning
@@ -246,6 +247,25 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         predictions, names = self.fitted_.predict(documents), self.fitted_.names
         return describe(documents, predictions, names, n_documents, n_words)
+
+    def suggest(self, texts: Iterable[str] | None = None) -> Suggestions:
+        """Labels that are missing, labels to merge or to split, and phrases from the documents.
+
+        Parameters
+        ----------
+        texts
+            The documents; the fitted ones if not given. Of more than 5,000, a sample is examined.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf.suggest().missing
+        ()
+        """
+        check_is_fitted(self)
+        return suggest(self.fitted_, None if texts is None else as_texts(texts))
 
     def explain(self, texts: Iterable[str], *, n_words: int = 5) -> list[Explanation]:
         """The words that spoke for the label of each text, and those for the runner-up.

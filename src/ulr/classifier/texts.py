@@ -16,7 +16,7 @@ from ulr.errors import TextError
 from ulr.labels import LabelSet, shown
 
 # Frequent function words by language, none of them shared with English.
-_FUNCTION_WORDS: dict[str, frozenset[str]] = {
+FUNCTION_WORDS: dict[str, frozenset[str]] = {
     "en": frozenset("the and of to is was for with that this it you are from have not".split()),
     "de": frozenset("der und das ist nicht ich mit ein eine den auf für sich auch wird".split()),
     "fr": frozenset("le la les et des est une pas vous nous que dans sur avec je".split()),
@@ -174,6 +174,6 @@ def _language(words: Sequence[str]) -> str | None:
     """The language whose function words are most frequent; None if that is not clear."""
     *_, (second, _), (most, best) = sorted(
         (sum(map(function_words.__contains__, words)), language)
-        for language, function_words in _FUNCTION_WORDS.items()
+        for language, function_words in FUNCTION_WORDS.items()
     )
     return best if most > second else None

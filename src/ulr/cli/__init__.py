@@ -20,6 +20,7 @@ from ulr.cli.evaluate import evaluate
 from ulr.cli.predict import predict
 from ulr.cli.report import report
 from ulr.cli.serve import serve
+from ulr.cli.suggest import suggest
 from ulr.cli.train import train_encoder
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ app.command()(report)
 app.command()(serve)
 app.command()(ask)
 app.command()(audit)
+app.command()(suggest)
 app.add_typer(encoders, name="encoders")
 app.command()(cache)
 app.command("train")(train_encoder)

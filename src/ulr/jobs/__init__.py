@@ -19,6 +19,7 @@ from ulr.jobs.result import (
     sorted_pairs,
 )
 from ulr.jobs.sample import LARGEST_HASH, HashSample, Sample
+from ulr.jobs.suggest import SuggestJob, check_labels_path, suggest, write_labels
 from ulr.jobs.support import NO_SUPPORT, Support, read_support, text_columns
 
 __all__ = [
@@ -35,11 +36,13 @@ __all__ = [
     "Result",
     "Sample",
     "ShownDocument",
+    "SuggestJob",
     "Support",
     "Tally",
     "added_columns",
     "ask",
     "check_columns",
+    "check_labels_path",
     "classify",
     "compare",
     "draw_sample",
@@ -50,6 +53,8 @@ __all__ = [
     "predict",
     "read_support",
     "sorted_pairs",
+    "suggest",
     "text_columns",
+    "write_labels",
     "write_rows",
 ]
