@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from tiny_task import LABELS, StaticVectors, generated_texts
 from topics import TOPICS, answer_well
 from ulr import DatalessClassifier
 from ulr.advisers import OpenAIAdviser
@@ -177,3 +178,15 @@ def test_options_are_checked(command, table, options, match):
     result = command("classify", table, "-t", "text", "-l", "a, b", *options)
     assert result.code == 1
     assert match in result.err
+
+
+def test_groups_that_no_label_explains_get_the_name_of_the_adviser():
+    def adviser(prompt):
+        return '{"name": "Research"}' if "fit none of the categories" in prompt else ""
+
+    labels, texts = LABELS[:-1], generated_texts(400, own=0.8)[0]
+    classifier = DatalessClassifier(labels, encoder=StaticVectors(), adviser=adviser).fit(texts)
+    first, *_ = classifier.suggest().missing
+    assert first.advised_name == "Research"
+    more = classifier.suggest().labels_with(classifier.label_set_)
+    assert more.labels[len(labels)].phrases == ("Research", first.name)

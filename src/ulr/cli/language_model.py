@@ -73,16 +73,20 @@ def print_plan(
     """Fit with an adviser that sends nothing, and print what it would have sent."""
     from ulr.jobs import fit_documents
 
-    advice = fit_documents(documents, settings, progress, support)[0].advice
+    fit_documents(documents, settings, progress, support)
+    print_sent(settings, as_json)
+
+
+def print_sent(settings: Settings, as_json: bool) -> None:
+    """Print what an adviser that sends nothing would have sent."""
     adviser: Any = settings.adviser
-    assert advice is not None
     if as_json:
         plan = {"url": adviser.place, "model": adviser.model, "questions": adviser.sent}
-        plan |= {"remembered": advice.remembered, "prompt_tokens": adviser.prompt_tokens}
+        plan |= {"remembered": adviser.remembered, "prompt_tokens": adviser.prompt_tokens}
         print_json(plan)
         return
     print(
         f"{adviser.sent:,} questions of about {adviser.prompt_tokens:,} tokens in all would be sent to "
-        f"{adviser.place} (model {adviser.model}); {advice.remembered:,} are already answered. "
+        f"{adviser.place} (model {adviser.model}); {adviser.remembered:,} are already answered. "
         "Nothing was sent or written."
     )
