@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 ROWS = 60
 PAGES = (
     "README.md",
+    "docs/llm.md",
     "docs/suggest.md",
 )
 

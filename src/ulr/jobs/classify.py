@@ -95,7 +95,12 @@ def fit_documents(
 ) -> tuple[Fitted, Sample]:
     """Fit a classifier on the documents of a table, or a sample of them, with its adviser if any."""
     sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
-    fitted = fit(
+    return advise(fit_sample(sample, settings, progress, support), progress), sample
+
+
+def fit_sample(sample: Sample, settings: Settings, progress: Progress, support: Support) -> Fitted:
+    """Fit a classifier on a sample of a table, and on what supports it."""
+    return fit(
         [*sample.texts, *support.examples],
         settings,
         progress,
@@ -103,7 +108,6 @@ def fit_documents(
         extra_texts=support.extra_texts,
         n_words=sample.n_words,
     )
-    return advise(fitted, progress), sample
 
 
 def predict(
