@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import random
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,6 +88,7 @@ class Only:
         self._adviser, self._about = adviser, about
         self._rows = {ask_for_label(corpus.labels, t).prompt: i for i, t in enumerate(corpus.texts)}
         self.labels: dict[int, int | None] = {}
+        self.asked: list[int] = []
         self._corpus = corpus
 
     def __call__(self, prompt: str, schema: dict[str, object]) -> str:
@@ -94,6 +96,8 @@ class Only:
         row = self._rows.get(prompt)
         if self._about != "all" and (row is not None) != (self._about == "documents"):
             return ""
+        if row is not None:
+            self.asked.append(row)
         answer = self._adviser(prompt, schema)
         if row is not None:
             question = ask_for_label(self._corpus.labels, self._corpus.texts[row])
@@ -136,26 +140,37 @@ def simulated_table(benches: list[Bench], budgets: list[int]) -> str:
     return "\n".join(lines)
 
 
-def model_table(benches: list[Bench], adviser: OpenAIAdviser, budget: int) -> str:
+ABOUT = {"labels": "phrases", "documents": "labels", "all": "both"}
+
+
+def model_table(benches: list[Bench], adviser: OpenAIAdviser, budget: int, about: list[str]) -> str:
     """Accuracy with a real model: its phrases, its labels, and both."""
-    columns = ["set", "questions", "model alone", "alone", "phrases", "labels", "both", "judge"]
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    columns = [
+        "set",
+        "questions",
+        "model alone",
+        "alone",
+        *map(ABOUT.get, about),
+        "judge",
+        "seconds",
+    ]
+    lines = [f"| {' | '.join(map(str, columns))} |", "|---" * len(columns) + "|"]
     for bench in benches:
-        corpus, cells = bench.corpus, []
-        for about in ("labels", "documents", "all"):
-            asked = Only(adviser, corpus, about)
+        corpus, cells, started = bench.corpus, [], time.perf_counter()
+        for each in about:
+            asked = Only(adviser, corpus, each)
             accuracy, advice = bench.measure(asked, budget)
             cells.append(f"{accuracy:.1f}")
-            print(corpus.title, about, accuracy, advice, file=sys.stderr, flush=True)
+            print(corpus.title, each, accuracy, advice, file=sys.stderr, flush=True)
         assert advice is not None
         # Documents that judge are asked about first, and drawn at random.
-        judged = list(asked.labels.items())[: advice.judged]
-        right = sum(label == corpus.truth[row] for row, label in judged)
-        alone = bench.measure(None)[0]
+        judged = asked.asked[: advice.judged]
+        right = sum(asked.labels[row] == corpus.truth[row] for row in judged)
         low, high = advice.interval or (0.0, 1.0)
         lines.append(
-            f"| {corpus.title} | {advice.questions} | {right} of {len(judged)} | {alone:.1f} | "
-            f"{' | '.join(cells)} | {100 * low:.0f} to {100 * high:.0f} |"
+            f"| {corpus.title} | {advice.questions} | {right} of {len(judged)} | "
+            f"{bench.measure(None)[0]:.1f} | {' | '.join(cells)} | "
+            f"{100 * low:.0f} to {100 * high:.0f} | {time.perf_counter() - started:.0f} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
@@ -169,6 +184,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", choices=[*DATASETS, "tickets"], dest="sets")
     parser.add_argument("--llm", help="address of a server")
     parser.add_argument("--llm-model", default="model")
+    parser.add_argument("--about", action="append", choices=["labels", "documents", "all"])
     parser.add_argument("--answers", help="folder for the answers of the model")
     parser.add_argument("--budget", type=int, action="append", help="questions; repeatable")
     options = parser.parse_args()
@@ -180,7 +196,8 @@ def main() -> None:
         adviser = OpenAIAdviser(
             options.llm, options.llm_model, timeout=900.0, cache=options.answers
         )
-        table = model_table(benches, adviser, (options.budget or [160])[0])
+        about = options.about or list(ABOUT)
+        table = model_table(benches, adviser, (options.budget or [160])[0], about)
     else:
         table = simulated_table(benches, options.budget or [30, 160, 300])
     if options.write:

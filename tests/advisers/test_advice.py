@@ -54,6 +54,19 @@ def test_a_good_adviser_helps_within_its_budget(word_vectors):
     assert advice.interval[0] < advice.agreeing / 32 < advice.interval[1]
 
 
+def test_an_adviser_that_agrees_less_than_expected_is_named(word_vectors):
+    names = list(TOPICS)
+
+    def adviser(prompt):
+        found = json.loads(answer_well(prompt)).get("label")
+        return json.dumps({"label": names[names.index(found) - 1]}) if found else "{}"
+
+    advice = fitted(word_vectors, adviser)[0].advice_
+    assert advice.interval[1] < advice.expected_accuracy
+    assert "That is less than expected" in advice.sentences[-1]
+    assert advice.examples == 0
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -10,6 +10,7 @@ import json
 import os
 import sqlite3
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ class AnswerCache:
                 isolation_level=None,  # each answer is committed when it comes
                 check_same_thread=False,
             )
+            weakref.finalize(self, self._database.close)
             self._database.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as failure:
             raise self._error(failure) from failure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
@@ -69,8 +69,11 @@ class Interview:
         n_threads = getattr(self._adviser, "shared_by_threads", 1)
         found: list[Any] = []
         with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as pool:
-            calls = (partial(self._answer, question) for question in chosen)
-            for question, answer in zip(chosen, run_ahead(pool, calls, n_threads), strict=True):
+            answers: Iterator[str] = map(self._answer, chosen)  # that Ctrl-C can interrupt
+            if n_threads > 1:
+                calls = (partial(self._answer, question) for question in chosen)
+                answers = run_ahead(pool, calls, n_threads)
+            for question, answer in zip(chosen, answers, strict=True):
                 found.append(question.parse(answer))
                 progress.advance(1)
         self.left -= len(chosen)

@@ -116,6 +116,11 @@ class Advice:
                 f"It agrees with the result on {self.agreeing:,} of {self.judged:,} random documents "
                 f"({low:.0%} to {high:.0%}){beside}."
             )
+            if expected is not None and high < expected:
+                found.append(
+                    "That is less than expected: either the adviser or the classifier is wrong on "
+                    "many documents, so label some yourself (ulr ask)."
+                )
         return found
 
 
