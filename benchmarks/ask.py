@@ -1,12 +1,13 @@
 """Accuracy after answers to `ask`, to the most uncertain documents, and to random ones.
 
     python -m benchmarks.ask --data DIR [--encoder static] [--encoder minilm+use-multilingual]
-        [--cache VECTORS] [--seconds] [--write docs/ask.md]
+        [--cache VECTORS] [--draws 10] [--copies 1] [--seconds] [--write docs/ask.md]
 
 A draw takes 2,000 documents of a dataset that can be asked for, and 1,000 others. The truth answers 10,
 then 20, then 70 questions; after each round the classifier is fitted again with `correct`. Figures are
 means over the draws of the accuracy on the 1,000 documents that could not be asked for, and of that on
-the 2,000 with their answers. With ``--seconds``, the time of six corrections on 10,000 documents.
+the 2,000 with their answers. With ``--copies 5``, these are 400 documents, five times each. With
+``--seconds``, the time of six corrections on 10,000 documents.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def curve(
     return found
 
 
-def measure(documents: Documents, encoder: str, cache: str | None, draws: int) -> dict[str, list]:
+def measure(
+    documents: Documents, encoder: str, cache: str | None, draws: int, copies: int = 1
+) -> dict[str, list]:
     """Mean accuracies of each choice by round, and their standard error."""
     rows = np.random.default_rng(0).permutation(documents.rows)[: POOL + HELD_OUT]
     texts, truth = [documents.texts[row] for row in rows.tolist()], documents.truth[rows]
@@ -91,7 +94,7 @@ def measure(documents: Documents, encoder: str, cache: str | None, draws: int) -
     curves: dict[str, list] = {name: [] for name in CHOICES}
     for number in range(draws):
         order = np.random.default_rng(number).permutation(len(rows))
-        pool, others = order[:POOL], order[POOL:]
+        pool, others = np.repeat(order[: POOL // copies], copies), order[POOL:]
         fitted = fit(encoded.rows(pool), settings)
         held_out = encoded.rows(others), truth[others]
         for name, choose in CHOICES.items():
@@ -99,14 +102,14 @@ def measure(documents: Documents, encoder: str, cache: str | None, draws: int) -
     return {name: np.array(each) for name, each in curves.items()}  # (draws, rounds, 2)
 
 
-def table(data: Path, encoder: str, cache: str | None, draws: int) -> str:
+def table(data: Path, encoder: str, cache: str | None, draws: int, copies: int = 1) -> str:
     """One row per dataset and choice."""
     columns = [f"{n} answers" for n in (0, *ANSWERS)] + [f"own, {n}" for n in ANSWERS]
     lines = [f"| `{encoder}` | documents | {' | '.join(columns)} |"]
     lines.append("|---" * (len(columns) + 2) + "|")
     totals: dict[str, list] = {name: [] for name in CHOICES}
     for dataset in DATASETS.values():
-        found = measure(read_documents(dataset.name, data), encoder, cache, draws)
+        found = measure(read_documents(dataset.name, data), encoder, cache, draws, copies)
         for name, curves in found.items():
             totals[name].append(curves)
             lines.append(_row(dataset.title, name, curves))
@@ -154,6 +157,7 @@ def main() -> None:
     parser = data_parser(__doc__)
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--copies", type=int, default=1, help="of each document to be asked for")
     parser.add_argument("--seconds", action="store_true", help="time corrections instead")
     options = parser.parse_args()
     if options.seconds:
@@ -161,7 +165,7 @@ def main() -> None:
             print(seconds_of_corrections(options.data, n_dims))
         return
     tables = [
-        table(options.data, encoder, options.cache, options.draws)
+        table(options.data, encoder, options.cache, options.draws, options.copies)
         for encoder in options.encoder or ["static"]
     ]
     report = "\n\n".join(tables)

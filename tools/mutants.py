@@ -79,7 +79,7 @@ MUTANTS = [
     Mutant("less smoothing of words", "constants.py", "SMOOTHING = 0.3", "SMOOTHING = 0.01"),
     Mutant("rare words used", "constants.py", "FEWEST_WITH_WORD = 2", "FEWEST_WITH_WORD = 1"),
     Mutant("no sublinear counts", "words.py", "(1.0 + np.log(counts.data[kept]))", "counts.data[kept]"),
-    Mutant("words taught once", "words.py", "(weights.T @ _posterior(both + offsets, codes))", "(weights.T @ posterior)"),
+    Mutant("words taught once", "words.py", "scores[fold.rows] += weight * fold.scores()", "pass"),
     Mutant("words change the sizes", "discriminant.py", "keep_sizes=fit.size_weight", "keep_sizes=0.0"),
     Mutant("words ignore known labels", "words.py", "posterior[known, codes[known]] = 1.0", "pass"),
     Mutant("biased draw in calibration", "calibration.py", "rows = np.sort(draw[:", "rows = np.sort(usable[:"),

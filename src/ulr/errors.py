@@ -24,9 +24,35 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+_MOST_SHOWN, _END_SHOWN = 1_000, 300  # characters of a message; what to do stands at its end
+
+
+def one_line(message: object) -> str:
+    r"""A message as one line of bounded length, whatever a file or a library put into it.
+
+    Examples
+    --------
+    >>> from ulr.errors import one_line
+    >>> one_line("a column 'first\nsecond'")
+    "a column 'first second'"
+    """
+    text = str(message)
+    if len(text) > _MOST_SHOWN:
+        text = f"{text[: _MOST_SHOWN - _END_SHOWN]} … {text[-_END_SHOWN:]}"
+    if text.isprintable():
+        return text
+    text = " ".join(text.splitlines())
+    # Escape sequences could move the cursor; half a surrogate pair cannot be printed.
+    return "".join(
+        each if each.isprintable() else " " if each.isspace() else "\ufffd" for each in text
+    )
+
 
 class UlrError(Exception):
-    """Anything that `ulr` raises on purpose."""
+    """Anything that `ulr` raises on purpose; its message is one line."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class InputError(UlrError, ValueError):

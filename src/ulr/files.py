@@ -6,6 +6,8 @@ import contextlib
 import gzip
 import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
 import tempfile
@@ -91,8 +93,8 @@ def atomic_file(name: str | Path) -> Iterator[IO[bytes]]:
     at the end of the block.
     """
     if is_remote(name):
-        with tempfile.TemporaryDirectory(prefix="ulr-") as folder:
-            copy = Path(folder, "file")
+        with temporary_folder() as folder:
+            copy = folder / "file"
             with copy.open("xb") as file:
                 yield file
             with store_errors(name):  # a store shows no part of an upload before its end
@@ -125,6 +127,16 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
     with contextlib.suppress(FileNotFoundError):
         stat = path.stat()
         return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return None
+
+
+def file_state(name: str | Path) -> object:
+    """What differs after a file, or a file of a folder, was written; None for no such file."""
+    path = Path(name)
+    with contextlib.suppress(OSError):
+        if path.is_dir():
+            return {each.name: _identity(each) for each in path.iterdir() if each.name[0] != "."}
+        return _identity(path)
     return None
 
 
@@ -176,16 +188,65 @@ def temporary_copy(stream: IO[bytes]) -> Iterator[Path]:
             unnamed.flush()
             yield Path(f"/proc/self/fd/{unnamed.fileno()}")
         return
-    with tempfile.TemporaryDirectory(prefix="ulr-") as folder:
-        path = Path(folder, "copy")
+    with temporary_folder() as folder:
+        path = folder / "copy"
         # Closed before it is read: Windows does not open a file a second time.
         with path.open("xb") as copy:
             shutil.copyfileobj(stream, copy)
         yield path
 
 
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A temporary folder, which only its user can read and which is deleted at the end.
+
+    Those of processes that were killed are deleted as well.
+    """
+    parent = Path(tempfile.gettempdir())
+    _remove_leftovers(parent, "ulr-", "")
+    with tempfile.TemporaryDirectory(prefix=f"ulr-{_process_mark()}-") as folder:
+        yield Path(folder)
+
+
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+    """A new hidden name beside a path, after what killed processes left there was removed."""
+    _remove_leftovers(path.parent, f".{path.name}.", ".partial")
+    return path.with_name(f".{path.name}.{_process_mark()}-{secrets.token_hex(3)}.partial")
+
+
+def _process_mark(process: int | None = None) -> str:
+    """A process in the name of a temporary file; of several machines, which can share a folder."""
+    host = hashlib.sha256(f"{platform.node()} {os.name}".encode()).hexdigest()[:6]
+    return f"{host}.{os.getpid() if process is None else process}"
+
+
+def _remove_leftovers(folder: Path, prefix: str, suffix: str) -> None:
+    """Remove temporary files and folders whose process has ended on this machine."""
+    here = re.escape(_process_mark(0).removesuffix("0"))
+    pattern = re.compile(f"{re.escape(prefix)}{here}([0-9]+)-.*{re.escape(suffix)}")
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            found = pattern.fullmatch(name)
+            if found is None or _is_running(int(found[1])):
+                continue
+            path = folder / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is a process of a number; on Windows, asking would end it."""
+    if os.name == "nt":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _unnamed_file(directory: Path) -> IO[bytes] | None:

@@ -10,19 +10,33 @@ import csv
 import io
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ulr.errors import LabelError
+from ulr.label_files import (
+    MOST_LETTERS,
+    VALUE_ENDINGS,
+    Entry,
+    Pairs,
+    file_entries,
+    line_entry,
+    mapping_entries,
+    one_text,
+    shown,
+    text_entries,
+)
+from ulr.label_tree import LabelTree, is_path, parts_of
 
-_VALUE_ENDINGS = (".json", ".yaml", ".yml")
-LABEL_FILE_ENDINGS = (".txt", ".csv", ".tsv", *_VALUE_ENDINGS)
-_SHOWN = 80
+LABEL_FILE_ENDINGS = (".txt", ".csv", ".tsv", *VALUE_ENDINGS)
 
 # Lists of names that can be given as extra labels.
 NAMED_LISTS: dict[str, tuple[str, ...]] = {
@@ -50,6 +64,7 @@ class LabelSet:
     """The categories of one task, in the order given."""
 
     labels: tuple[Label, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what a file has that is not used
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -62,6 +77,11 @@ class LabelSet:
         """The names."""
         return tuple(label.name for label in self.labels)
 
+    @cached_property
+    def tree(self) -> LabelTree | None:
+        """The tree that the names form; None where no name is a path such as ``sport > tennis``."""
+        return LabelTree.of(self.names)
+
     def phrases(self, template: str | None = None) -> list[list[str]]:
         """The phrases of each label, each inside the template if there is one."""
         return [[in_template(phrase, template) for phrase in each.phrases] for each in self.labels]
@@ -72,21 +92,18 @@ def in_template(phrase: str, template: str | None) -> str:
     if template is None:
         return phrase
     if "{}" not in template:
-        raise LabelError(f"a template must contain {{}} where the phrase goes; got {template!r}.")
+        raise LabelError(
+            f"a template must contain {{}} where the phrase goes; got {shown(template)}."
+        )
+    if len(template) > MOST_LETTERS:
+        raise LabelError(f"a template can have at most {MOST_LETTERS:,} letters.")
     return template.replace("{}", phrase)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A label before validation: any values, and where they stand."""
-
-    where: str
-    name: Any
-    phrases: Any = None
 
 
 def as_label_set(given: Any) -> LabelSet:
     """Labels from a list of names, a mapping of names to one or several phrases, or a file's `Path`.
+
+    A mapping within a mapping is a subtree. So is a name such as ``sport > tennis``.
 
     Examples
     --------
@@ -104,30 +121,57 @@ def as_label_set(given: Any) -> LabelSet:
             "names, or give the Path of a label file."
         )
     if isinstance(given, Mapping):
-        return _validated(_mapping_entries(given.items(), "labels"))
+        return _validated(mapping_entries(given.items(), "labels"))
     if isinstance(given, Iterable):
-        return _validated([_Entry(f"label {i}", name) for i, name in enumerate(given, 1)])
+        return _validated([Entry(f"label {i}", name) for i, name in enumerate(given, 1)])
     raise LabelError(f"labels must be a list of names or a mapping; got {type(given).__name__}.")
 
 
 def labels_from_arguments(values: Iterable[str]) -> LabelSet:
     """Labels from command-line arguments, which add up.
 
-    Each is the name of a file, or a line ``world, sports, technology: science; computers``.
+    Each is the name of a file, or a line ``world, sports, technology: science; computers``, see
+    `split_labels`.
     """
-    entries: list[_Entry] = []
+    entries: list[Entry] = []
+    notes: list[str] = []
     for value in values:
         if is_label_file(value):
-            entries += _file_entries(Path(value))
+            entries += file_entries(Path(value), notes)
         else:
-            for item in value.rstrip().rstrip(",").split(","):
-                entries.append(_line_entry(f"label {len(entries) + 1}", item))
-    return _validated(entries)
+            for item in split_labels(value):
+                entries.append(line_entry(f"label {len(entries) + 1}", item))
+    return _validated(entries, notes=notes)
+
+
+def split_labels(value: str) -> list[str]:
+    """The labels of a command-line argument: commas or line ends are between them.
+
+    Semicolons are too if there is no comma, and either no label has phrases or all have.
+
+    Examples
+    --------
+    >>> from ulr.labels import split_labels
+    >>> split_labels("world; sports")
+    ['world', ' sports']
+    >>> split_labels("world, technology: science; computers")
+    ['world', ' technology: science; computers']
+    """
+    value = value.strip().rstrip(",;")
+    if "," not in value and "\n" not in value:
+        parts = value.split(";")
+        if len({":" in part for part in parts}) == 1:
+            return parts
+    return re.split(r"\s*[,;]?\s*\n\s*|,", value)
 
 
 def is_label_file(value: str) -> bool:
     """Whether a command-line argument names a file rather than the labels themselves."""
-    return value.lower().endswith(LABEL_FILE_ENDINGS) or os.path.isfile(value)
+    try:
+        is_file = os.path.isfile(value)
+    except ValueError:  # a null byte
+        return False
+    return is_file or ("\n" not in value and value.lower().endswith(LABEL_FILE_ENDINGS))
 
 
 def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
@@ -136,11 +180,11 @@ def check_extra_labels(given: Any, label_set: LabelSet) -> tuple[str, ...]:
     None of them may be a name or phrase of a label.
     """
     if isinstance(given, Path):
-        entries = _file_entries(given)
+        entries = file_entries(given, [])
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise LabelError(f"extra labels must be a list of names; got {shown(given)}.")
     else:
-        entries = [_Entry(f"extra label {i}", name) for i, name in enumerate(given, 1)]
+        entries = [Entry(f"extra label {i}", name) for i, name in enumerate(given, 1)]
     taken = {each.casefold(): label.name for label in label_set for each in label.phrases}
     taken |= {name.casefold(): name for name in label_set.names}
     names: dict[str, str] = {}
@@ -168,40 +212,13 @@ def read_labels(path: str | Path) -> LabelSet:
 
     A text file has one label per line, ``name`` or ``name: phrase; phrase``; blank lines and lines
     that begin with ``# `` are skipped. JSON and YAML hold a list of names, or a mapping of names to
-    one or several phrases. CSV and TSV files have a column ``label`` or ``name``, and possibly one
-    ``phrases``, with ``;`` between them.
+    one or several phrases, or to a mapping of the labels below, or a list of objects. CSV and TSV
+    files, and such objects, have a column ``label`` or ``name``, and possibly ``phrases``,
+    ``description``, ``definition``, ``keywords``, ``synonyms`` or ``examples``, with ``;`` between
+    several. ``notes`` name other columns.
     """
-    path = Path(path)
-    return _validated(_file_entries(path), path.name)
-
-
-def _file_entries(path: Path) -> list[_Entry]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise LabelError(f"there is no label file {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    return _text_entries(text, path)
-
-
-def _text_entries(text: str, path: Path) -> list[_Entry]:
-    """Labels from the content of a file; the ending of its name is its format."""
-    ending = path.suffix.lower()
-    if ending in (".csv", ".tsv"):
-        return _table_entries(text, path.name)
-    if ending not in _VALUE_ENDINGS:
-        return [
-            _line_entry(f"{path.name} line {number}", line)
-            for number, line in enumerate(text.splitlines(), 1)
-            if line.strip() and line.strip() != "#" and not line.lstrip().startswith("# ")
-        ]
-    value = _parse(text, path)
-    if isinstance(value, _Pairs):
-        return _mapping_entries(value, path.name)
-    if isinstance(value, list):
-        return [_Entry(f"{path.name} entry {i}", name) for i, name in enumerate(value, 1)]
-    raise LabelError(f"{path.name} must hold a list of names or a mapping of names to phrases.")
+    path, notes = Path(path), list[str]()
+    return _validated(file_entries(path, notes), path.name, notes)
 
 
 def labels_as_text(labels: LabelSet, ending: str) -> str:
@@ -218,7 +235,7 @@ def labels_as_text(labels: LabelSet, ending: str) -> str:
     values = {each.name: list(each.phrases) for each in labels}
     if ending == ".json":
         text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
-    elif ending in _VALUE_ENDINGS:
+    elif ending in VALUE_ENDINGS:
         text = yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
     elif ending in (".csv", ".tsv"):
         table = io.StringIO()
@@ -232,7 +249,10 @@ def labels_as_text(labels: LabelSet, ending: str) -> str:
             for name, phrases in values.items()
         ]
         text = "\n".join(lines) + "\n"
-    if _read_back(text, ending) != labels:
+    again: LabelSet | None = None
+    with suppress(LabelError):
+        again = _validated(text_entries(text, Path(f"labels{ending}"), []))
+    if again != labels:
         raise LabelError(
             f"some label or phrase has a character that {ending} files give another meaning; write "
             "the labels as .json or .yaml."
@@ -240,97 +260,22 @@ def labels_as_text(labels: LabelSet, ending: str) -> str:
     return text
 
 
-def _read_back(text: str, ending: str) -> LabelSet | None:
-    try:
-        return _validated(_text_entries(text, Path(f"labels{ending}")))
-    except LabelError:
-        return None
-
-
-def _line_entry(where: str, line: str) -> _Entry:
-    name, colon, phrases = line.partition(":")
-    return _Entry(where, name, phrases.split(";") if colon else None)
-
-
-def _mapping_entries(items: Iterable[tuple[Any, Any]], source: str) -> list[_Entry]:
-    return [
-        _Entry(f"{source} entry {i}", name, [phrases] if isinstance(phrases, str) else phrases)
-        for i, (name, phrases) in enumerate(items, 1)
-    ]
-
-
-def _table_entries(text: str, source: str) -> list[_Entry]:
-    """Labels from a CSV file with a header."""
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    try:
-        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-        rows = [(reader.line_num, fields) for fields in reader if any(fields)]
-    except csv.Error as error:
-        raise LabelError(f"{source} is not CSV: {error}.") from None
-    header = [field.strip().lower() for field in rows[0][1]] if rows else []
-    name = next((header.index(each) for each in ("label", "name") if each in header), None)
-    if name is None:
-        raise LabelError(
-            f"{source} needs a header with a column 'label' (or 'name') and possibly one 'phrases'; "
-            f"its first line is {shown(first)}."
-        )
-    phrases = next((header.index(each) for each in ("phrases", "phrase") if each in header), None)
-    entries = []
-    for line, fields in rows[1:]:
-        if len(fields) != len(header):
-            raise LabelError(
-                f"{source} line {line} has {len(fields)} fields, but {len(header)} were expected."
-            )
-        own = "" if phrases is None else fields[phrases].strip()
-        entries.append(
-            _Entry(f"{source} line {line}", fields[name], own.split(";") if own else None)
-        )
-    return entries
-
-
-class _Pairs(list[tuple[Any, Any]]):
-    """A mapping as its pairs, so that a name that is given twice is not lost."""
-
-
-def _parse(text: str, path: Path) -> Any:
-    """The value of a JSON or YAML file; mappings are `_Pairs`, scalars of YAML are texts."""
-    try:
-        if path.suffix.lower() == ".json":
-            return json.loads(text, object_pairs_hook=_Pairs)
-        # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases
-        # can expand a small file without bound.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
-            raise ValueError("a label file cannot use YAML aliases")
-        node = yaml.compose(text, yaml.BaseLoader)
-        value_of = partial(yaml.BaseLoader("").construct_object, deep=True)
-        if isinstance(node, yaml.MappingNode):
-            return _Pairs((value_of(key), value_of(item)) for key, item in node.value)
-        return None if node is None else value_of(node)
-    except json.JSONDecodeError as error:
-        raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or error
-        raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
-    except (ValueError, RecursionError) as error:
-        raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
-
-
-def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
+def _validated(
+    entries: list[Entry], source: str | None = None, notes: Iterable[str] = ()
+) -> LabelSet:
     """The only place where labels are validated."""
     labels: list[Label] = []
     names: dict[str, str] = {}
     owners: dict[str, tuple[str, str]] = {}
-    for entry in entries:
-        name = one_text(entry.name, entry.where, "name")
+    checked = [_path(one_text(entry.name, entry.where, "name"), entry.where) for entry in entries]
+    ends = Counter(parts_of(name)[i:] for name in checked for i in (-1, -2))
+    for entry, name in zip(entries, checked, strict=True):
         if name in names:
             raise LabelError(
                 f"{entry.where}: label {shown(name)} is already given at {names[name]}."
             )
         names[name] = entry.where
-        phrases = _phrases(entry, name)
+        phrases = _phrases(entry, name, ends)
         for phrase in phrases:
             if phrase in owners:
                 owner, where = owners[phrase]
@@ -344,13 +289,27 @@ def _validated(entries: list[_Entry], source: str | None = None) -> LabelSet:
         place = f"{source} has" if source else "there is"
         only = f"only one, {shown(labels[0].name)} ({entries[0].where})" if labels else "none"
         raise LabelError(f"at least 2 labels are needed; {place} {only}.")
-    return LabelSet(tuple(labels))
+    found = LabelSet(tuple(labels), tuple(notes))
+    for inner in () if found.tree is None else found.tree.names[len(labels) :]:
+        if inner in names:
+            raise LabelError(
+                f"{names[inner]}: label {shown(inner)} has labels below it, so that it is no label of "
+                "its own; leave it out, documents can stay there."
+            )
+    return found
 
 
-def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
+def _path(name: str, where: str) -> str:
+    """A name whose parts, if it is a path, are not empty."""
+    if is_path(name) and not all(parts_of(name)):
+        raise LabelError(f"{where}: the path {shown(name)} has an empty part.")
+    return name
+
+
+def _phrases(entry: Entry, name: str, ends: Counter[tuple[str, ...]]) -> tuple[str, ...]:
     if entry.phrases is None:
-        return (name,)
-    if not isinstance(entry.phrases, list | tuple) or isinstance(entry.phrases, _Pairs):
+        return _default_phrases(name, ends)
+    if not isinstance(entry.phrases, list | tuple) or isinstance(entry.phrases, Pairs):
         raise LabelError(
             f"{entry.where}: the phrases of label {shown(name)} must be a text or a list of texts; got "
             f"{shown(entry.phrases)}."
@@ -362,23 +321,14 @@ def _phrases(entry: _Entry, name: str) -> tuple[str, ...]:
     )
 
 
-def one_text(value: Any, where: str, what: str) -> str:
-    """A name or phrase with single blanks; an error says where it stands and what it is."""
-    if not isinstance(value, str):
-        raise LabelError(f"{where}: a {what} must be a text; got {shown(value)}.")
-    if not value.strip():
-        raise LabelError(f"{where}: a {what} is empty.")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise LabelError(
-            f"{where}: a {what} holds half a character, {shown(value)}; write it again."
-        )
-    return " ".join(value.split())
+def _default_phrases(name: str, ends: Counter[tuple[str, ...]]) -> tuple[str, ...]:
+    """The phrases of a label without its own: the end of its path, alone and with the one above.
 
-
-def shown(value: Any) -> str:
-    """A value for a message, cut to a bounded length."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # an integer of many digits, or deep nesting
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    Both together are better than either alone (docs/trees.md). Ends that several paths have say too
+    little; without any other, the whole path is the phrase.
+    """
+    path = parts_of(name)
+    if len(path) == 1:
+        return (name,)
+    own = [path[i:] for i in (-1, -2) if ends[path[i:]] == 1]
+    return tuple(" ".join(each) for each in own or [path])

@@ -46,6 +46,20 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class MultilabelFigures:
+    """Figures of several labels a document."""
+
+    documents: int  # with true labels
+    micro_f1: float
+    macro_f1: float
+    subset_accuracy: float  # share of the documents that have exactly their true labels
+    precision: float  # micro
+    recall: float
+    mean_true: float  # number of labels a document
+    mean_predicted: float
+
+
+@dataclass(frozen=True)
 class ReliabilityBin:
     """Mean confidence and accuracy of the documents of an interval of confidence."""
 
@@ -81,6 +95,35 @@ def evaluate(truth: ArrayLike, predictions: ArrayLike, names: Sequence[str]) -> 
         confusion=np.asarray(confusion_matrix(true, predicted, labels=indices), dtype=np.intp)
         if (true >= 0).any()
         else np.zeros((len(names), len(names)), dtype=np.intp),
+    )
+
+
+def evaluate_sets(truth: ArrayLike, predictions: ArrayLike) -> MultilabelFigures:
+    """Compare several labels a document with the true ones.
+
+    Parameters
+    ----------
+    truth, predictions
+        (n_documents, n_labels) indicator matrices.
+    """
+    from sklearn.metrics import f1_score, precision_recall_fscore_support
+
+    true, predicted = np.asarray(truth, dtype=bool), np.asarray(predictions, dtype=bool)
+    if true.ndim != 2 or true.shape != predicted.shape or not len(true):
+        raise InputError(
+            "truth and predictions must be indicator matrices of equal shape; got "
+            f"{true.shape} and {predicted.shape}."
+        )
+    micro = precision_recall_fscore_support(true, predicted, average="micro", zero_division=0.0)
+    return MultilabelFigures(
+        documents=len(true),
+        micro_f1=float(micro[2]),
+        macro_f1=float(f1_score(true, predicted, average="macro", zero_division=0.0)),
+        subset_accuracy=float((true == predicted).all(axis=1).mean()),
+        precision=float(micro[0]),
+        recall=float(micro[1]),
+        mean_true=float(true.sum(axis=1).mean()),
+        mean_predicted=float(predicted.sum(axis=1).mean()),
     )
 
 

@@ -360,3 +360,14 @@ def test_a_model_can_be_read_while_it_is_replaced(tmp_path):
         replacing.result()
     assert n_read > 1
     assert [each.name for each in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_reference_that_does_not_fit_is_refused(saved):
+    reference = read_settings(saved)["reference"]
+    for changed in (reference | {"confidence": "high"}, {"n_compared": 3}, [1]):
+        tamper(saved, reference=changed)
+        assert_refused(saved, match="not a complete saved model")
+    tamper(saved, reference=reference)
+    assert load(saved).fitted_.reference.known_words == reference["known_words"]
+    tamper_arrays(saved, **{"reference.levels": np.zeros(3)})
+    assert_refused(saved, match="its reference does not fit")

@@ -9,11 +9,14 @@ from tiny_task import LABELS, Recorder, generated_texts, static
 from ulr import DatalessClassifier
 from ulr.classifier import (
     Settings,
+    correct,
+    explain,
     fit,
     load,
     resolve,
     save,
     share_to_read,
+    suggest,
     teach,
     words_to_read,
 )
@@ -130,9 +133,39 @@ def test_known_labels_stay_and_the_progress_names_what_the_encoder_reads(task):
     assert 0 < stages["Encoding a sample"] < N_TEXTS
 
 
+def test_a_correction_reads_no_more_than_the_newly_known_texts(task, fitted):
+    encoder, read = fitted.settings.encoder, fitted.documents.strong.rows
+    given = len(encoder.given)
+    new = np.setdiff1d(np.arange(N_TEXTS), read)[:4].tolist()
+    rows = [int(read[0]), *new]
+    found = correct(fitted, rows, ["business"] * 5)
+    assert len(encoder.given) - given == 4
+    assert np.array(LABELS)[found.predictions.labels[rows]].tolist() == ["business"] * 5
+    assert accuracy(found.predictions, task[1]) > 0.98 * accuracy(fitted.predictions, task[1])
+    assert found.predictions.by_student.mean() == pytest.approx(
+        fitted.predictions.by_student.mean(), abs=0.01
+    )
+
+
+def test_a_text_is_explained_by_what_labelled_it(task, fitted):
+    predictions = fitted.predictions.rows(np.arange(200))
+    found = explain(fitted, task[0][:200], predictions=predictions)
+    assert [each.exact for each in found] == predictions.by_student.tolist()
+
+
 def test_an_encoder_that_is_chosen_reads_everything():
     settings = resolve(Settings(LABELS, encoder=SlowEncoder()))
     assert share_to_read(settings, 100 * BUDGET) == 1.0
     budget = replace(settings, strong_share="budget")
     assert share_to_read(budget, BUDGET) == 1.0
     assert share_to_read(budget, 100 * BUDGET) == pytest.approx(0.01)
+
+
+def test_suggestions_are_found_on_documents_that_the_encoder_has_read(task, fitted):
+    before = len(fitted.settings.encoder.given)
+    found = suggest(fitted)
+    assert set(task[0]).isdisjoint(fitted.settings.encoder.given[before:])
+    shown = [position for each in found.missing for position in each.members]
+    shown += [position for each in found.split for half in each.documents for position in half]
+    assert not fitted.predictions.by_student[shown].any()
+    assert found.examined == 5_000

@@ -158,7 +158,7 @@ def test_model_is_replaced_with_force(classify):
         (["--prior", "1,1"], "each of the 3 labels"),
         (["--fit-sample", "0"], "--fit-sample must be"),
         (["--method", "best"], "method must be one of"),
-        (["--n-jobs", "0"], "n_jobs must be"),
+        (["--n-jobs", "0"], "--n-jobs must be"),
         (["--json", "-o", "-"], "both write to standard output"),
     ],
 )

@@ -52,20 +52,16 @@ def test_bad_settings_and_no_texts_are_refused(encoder):
         encoder.encode([])
 
 
-def test_in_eight_bits_vectors_are_nearly_the_same(encoder, tmp_path, monkeypatch):
+def test_in_eight_bits_vectors_are_nearly_the_same_whatever_else_is_in_the_batch(encoder):
     pytest.importorskip("onnx", reason="onnx is not installed")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     eight = load_encoder("minilm-int8")
     texts = [text for text in TEXTS if text]
-    cosines = (eight.encode(texts) * encoder.encode(texts)).sum(axis=1)
-    assert (cosines > 0.95).all()
+    together = eight.encode(texts)
+    cosines = (together * encoder.encode(texts)).sum(axis=1)
+    assert (cosines > 0.98).all()
     assert (cosines < 0.99999).any()
-    (made,) = tmp_path.glob("ulr/onnx/*/model.onnx")
-    before = made.stat().st_mtime_ns
-    load_encoder("minilm-int8")
-    assert made.stat().st_mtime_ns == before
-    made.write_bytes(made.read_bytes()[:-100])
-    np.testing.assert_array_equal(load_encoder("minilm-int8").encode(["a"]), eight.encode(["a"]))
+    alone = np.concatenate([eight.encode([text]) for text in texts])
+    assert (together * alone).sum(axis=1).min() > 0.999
 
 
 def test_the_runtime_writes_nothing_about_its_use(encoder, tmp_path):

@@ -375,7 +375,7 @@ def test_texts_become_csv_in_a_folder_which_inputs_of_one_name_cannot_share(tmp_
     texts = [row["text"] for row in read_rows(tmp_path / "out" / "in.csv")]
     assert texts == ["The striker scored", "Heavy rain"]
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "in.txt").write_text("goal\n")
+    (tmp_path / "other" / "in.csv").write_text("text\ngoal\n")
     with pytest.raises(TableError, match=r"two inputs are called 'in\.csv'"):
         classify([f"{tmp_path}/in.txt", f"{tmp_path}/other"], f"{tmp_path}/new/")
 

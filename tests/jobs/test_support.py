@@ -82,7 +82,7 @@ def test_further_texts_are_read_by_the_columns_of_the_documents_or_their_own(
         (read, "id,body,label\n1,a,sports\n", TableError, "no column 'text'; it has: id, body, la"),
         (read, "text,label\n", TableError, "few.csv has no rows."),
         (read, "text,label\na,sports\nb,tennis\n", LabelError, "row 2: 'tennis' is not a label"),
-        (read, "text,label\na,sports\nb,\n", LabelError, "few.csv row 2: the label is empty"),
+        (read, "text,label\na,\nb, \n", LabelError, "few.csv: the label of every row is empty"),
         (read, "text,label\na,sports\nb\n", TableError, "line 3 has 1 fields, but 2 were expected"),
         (read_extra, "text\n", TableError, "few.csv has no rows."),
         (read_extra, "id,body\n1,a\n", TableError, "has no column 'text'; it has: id, body."),

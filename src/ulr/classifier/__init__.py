@@ -27,22 +27,29 @@ if TYPE_CHECKING:
     from ulr.classifier.explanation import Explanation, WordEvidence, explain
     from ulr.classifier.fitting import fit, known_labels, refit, teach
     from ulr.classifier.model import Fitted, Predictions
+    from ulr.classifier.multilabel import LabelChances
     from ulr.classifier.persistence import check_model_folder, load, save
+    from ulr.classifier.placement import Placement, place
     from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
     from ulr.classifier.suggestions import Merge, MissingLabel, Split, Suggestions, suggest
-    from ulr.classifier.texts import as_texts, empty_texts, is_missing
+    from ulr.classifier.texts import as_texts, empty_texts, is_missing, label_notes
+    from ulr.classifier.updating import Drift, LabelShare, update
     from ulr.classifier.word_counts import count_words
 
 __all__ = [
     "Advice",
     "DatalessClassifier",
+    "Drift",
     "EncodedTexts",
     "Explanation",
     "Fitted",
+    "LabelChances",
     "LabelDescription",
+    "LabelShare",
     "Merge",
     "MissingLabel",
+    "Placement",
     "Predictions",
     "Settings",
     "Split",
@@ -64,7 +71,9 @@ __all__ = [
     "fit",
     "is_missing",
     "known_labels",
+    "label_notes",
     "load",
+    "place",
     "refit",
     "resolve",
     "save",
@@ -72,6 +81,7 @@ __all__ = [
     "suggest",
     "teach",
     "text_encoder",
+    "update",
     "words_to_read",
 ]
 
@@ -87,10 +97,13 @@ __getattr__ = lazy_names(
     estimator="DatalessClassifier",
     fitting="fit known_labels refit teach",
     model="Fitted Predictions",
+    multilabel="LabelChances",
     persistence="check_model_folder load save",
+    placement="Placement place",
     questions="ask correct",
     settings="Settings resolve",
     suggestions="Merge MissingLabel Split Suggestions suggest",
-    texts="as_texts empty_texts is_missing",
+    texts="as_texts empty_texts is_missing label_notes",
+    updating="Drift LabelShare update",
     word_counts="count_words",
 )

@@ -37,6 +37,7 @@ _COMPARED = 5_000  # documents, at random, whose mean phrases are centred by
 # Accuracy that is expected of an adviser, and the answers that this counts as.
 _EXPECTED, _EXPECTED_ANSWERS = 0.7, 4.0
 _EM_PASSES = 20
+_LEAST_CHANCE = 0.5  # that an answer is right, for an example
 # Chance-corrected accuracy (Cohen's kappa) and share of usable answers below which none is used: an
 # adviser that answers at random then costs nothing (docs/llm.md).
 _LEAST_KAPPA, _LEAST_USED = 0.3, 0.5
@@ -319,7 +320,7 @@ def _equal_errors(accuracy: float, n_labels: int) -> Float:
 
 def trusted(chances: Float, accuracy: float, n_labels: int) -> NDArray[np.bool_]:
     """(n,) answers that are more likely right than wrong; none of an adviser that mostly guesses."""
-    used = chances > 0.5
+    used = chances > _LEAST_CHANCE
     kappa = (accuracy - 1.0 / n_labels) / (1.0 - 1.0 / n_labels)
     if kappa < _LEAST_KAPPA or (len(used) and used.mean() < _LEAST_USED):
         return np.zeros(len(used), dtype=bool)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +20,35 @@ from ulr.classifier.encoding import given_vectors, words_to_read
 from ulr.classifier.explanation import Explanation, explain
 from ulr.classifier.fitting import fit, fit_warnings, teach
 from ulr.classifier.model import Fitted, Predictions
-from ulr.classifier.parameters import parameters_of
 from ulr.classifier.persistence import load, save
+from ulr.classifier.placement import place
 from ulr.classifier.questions import ask, correct
 from ulr.classifier.settings import Settings
 from ulr.classifier.suggestions import Suggestions, suggest
 from ulr.classifier.texts import as_texts
+from ulr.classifier.updating import Drift, update
 from ulr.encoders import AnyEncoder
 from ulr.errors import UlrWarning
 
 if TYPE_CHECKING:
     from ulr.report import Report
+
+P = ParamSpec("P")
+Init = Callable[..., None]
+
+
+def parameters_of(
+    source: Callable[P, object],
+) -> Callable[[Init], Callable[Concatenate[Any, P], None]]:
+    """Give an ``__init__`` the parameters of another class, for scikit-learn and type checkers."""
+
+    def decorate(init: Init) -> Callable[Concatenate[Any, P], None]:
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = [own, *inspect.signature(source).parameters.values()]
+        init.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return init
+
+    return decorate
 
 
 class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,7 +58,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     labels
         A list of names, a mapping of names to one or several phrases, a `Path` of a label file, or
-        a `LabelSet`. Names are predicted, phrases are encoded; several are averaged.
+        a `LabelSet`. Names are predicted, phrases are encoded; several are averaged. Nested mappings,
+        or names such as ``sport > tennis``, are a tree.
     encoder
         Name of an encoder, or any object with ``encode(list of str) -> array``. ``auto`` is the most
         accurate combination of what is installed.
@@ -88,6 +107,12 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ignore_y
         Whether `fit` ignores `y`. Without it, `cross_val_score` and grid search fit on the labels of
         the training folds; with it, they measure the accuracy that texts without labels give.
+    path_threshold
+        In a tree, the least probability of a node below the first level that a text goes down to.
+        `predict` returns its path; `classes_` and `predict_proba` have the leaves.
+    multilabel
+        Several labels a text: their least chance, below 1 (True is 0.5), or their mean number. `predict`
+        then returns the indicator matrix, and `predict_proba` the chance of every label.
 
     adviser
         A language model that is asked a bounded number of questions, and whose answers are weighted
@@ -201,7 +226,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit, and return the labels of the fitted texts; known labels stay as given."""
         self.fit(texts, y)
         assert self.fitted_.predictions is not None
-        return self._classes(self.fitted_.predictions)
+        assert self.fitted_.known is not None
+        return self._classes(self.fitted_.predictions, self.fitted_.known >= 0)
 
     def predict_proba(
         self, texts: Iterable[str], *, embeddings: ArrayLike | None = None
@@ -211,7 +237,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         They are calibrated so that their mean over the fitted texts is the accuracy that is
         expected without any labels; see `ulr.refinement.calibration`.
         """
-        return self._predict(texts, embeddings).probabilities[:, self._order]
+        found, chances = self._predict(texts, embeddings), self.fitted_.chances
+        return (chances.chances(found) if chances else found.probabilities)[:, self._order]
 
     def decision_function(
         self, texts: Iterable[str], *, embeddings: ArrayLike | None = None
@@ -220,7 +247,10 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         In the order of `classes_`; for two labels (n_texts,), positive for the second.
         """
-        logarithms = np.log(np.maximum(self.predict_proba(texts, embeddings=embeddings), 1e-300))
+        probabilities = self.predict_proba(texts, embeddings=embeddings)
+        logarithms = np.log(np.maximum(probabilities, 1e-300))
+        if self.fitted_.chances:
+            return logarithms - np.log(np.maximum(1.0 - probabilities, 1e-300))
         return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
 
     def describe(
@@ -247,25 +277,6 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         predictions, names = self.fitted_.predict(documents), self.fitted_.names
         return describe(documents, predictions, names, n_documents, n_words)
-
-    def suggest(self, texts: Iterable[str] | None = None) -> Suggestions:
-        """Labels that are missing, labels to merge or to split, and phrases from the documents.
-
-        Parameters
-        ----------
-        texts
-            The documents; the fitted ones if not given. Of more than 5,000, a sample is examined.
-
-        Examples
-        --------
-        >>> from ulr import DatalessClassifier
-        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
-        >>> clf.suggest().missing
-        ()
-        """
-        check_is_fitted(self)
-        return suggest(self.fitted_, None if texts is None else as_texts(texts))
 
     def explain(self, texts: Iterable[str], *, n_words: int = 5) -> list[Explanation]:
         """The words that spoke for the label of each text, and those for the runner-up.
@@ -310,6 +321,39 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._hold(correct(self.fitted_, texts, labels))
         return self
 
+    def update(self, texts: Iterable[str]) -> Drift:
+        """Adapt to later texts, and say how they differ from the fitted ones.
+
+        Labels keep their meaning: the rule stays as it is, but for the sizes of the labels, which
+        are estimated again where they have changed by more than chance. See docs/update.md.
+
+        Parameters
+        ----------
+        texts
+            The new documents.
+
+        Examples
+        --------
+        >>> from ulr import DatalessClassifier
+        >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
+        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf.update(["The coach praised the goalkeeper", "The bank raised its rates"]).changed
+        False
+        """
+        check_is_fitted(self)
+        fitted, drift = update(self.fitted_, as_texts(texts))
+        self._hold(fitted)
+        return drift
+
+    def suggest(self, texts: Iterable[str] | None = None) -> Suggestions:
+        """Labels that are missing, labels to merge or to split, and phrases from the documents.
+
+        Of more than 5,000 texts, by default the fitted ones, a sample is examined; see
+        docs/suggest.md.
+        """
+        check_is_fitted(self)
+        return suggest(self.fitted_, None if texts is None else as_texts(texts))
+
     def report(
         self,
         texts: Iterable[str],
@@ -352,8 +396,15 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         vectors = given_vectors("embeddings", embeddings, len(documents))
         return self.fitted_.predict(documents, vectors)
 
-    def _classes(self, predictions: Predictions) -> NDArray[Any]:
-        """Predicted members of `classes_`."""
+    def _classes(
+        self, predictions: Predictions, known: NDArray[np.bool_] | None = None
+    ) -> NDArray[Any]:
+        """Predicted members of `classes_`, or paths in a tree; known labels stay at their leaves."""
+        if chances := self.fitted_.chances:
+            return chances.assigned(predictions)[:, self._order].astype(int)
+        placement = place(self.fitted_, predictions, known)
+        if placement is not None and not self.fitted_.integer_classes:
+            return placement.paths
         no_label = -1 if self.fitted_.integer_classes else ""
         classes = self.classes_[np.argsort(self._order, kind="stable")]
         return np.append(classes, np.array(no_label, classes.dtype))[predictions.labels]

@@ -21,6 +21,8 @@ from ulr.classifier.encoding import (
     words_to_read,
 )
 from ulr.classifier.model import Fitted, NoneLabel
+from ulr.classifier.multilabel import fit_chances
+from ulr.classifier.reference import Reference, describe_documents
 from ulr.classifier.settings import Settings, resolve
 from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
 from ulr.classifier.texts import (
@@ -33,7 +35,7 @@ from ulr.classifier.texts import (
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
 from ulr.errors import ArrayError, LabelError, ParameterError, TextError
-from ulr.labels import shown
+from ulr.label_files import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
 from ulr.vectors import unit_rows
@@ -126,12 +128,17 @@ def _fit_documents(
 ) -> Fitted:
     """Fit a classifier on all documents, with a student where the encoder reads a sample."""
     if inputs.sample is None:
-        fitted = _fit(documents, known, inputs, progress, before)
+        sample = documents
+        teacher = fitted = _fit(documents, known, inputs, progress, before)
     else:
         sample, codes = documents.rows(inputs.sample), known[inputs.sample]
         teacher = _fit(sample, codes, inputs, progress, before)
         fitted = _teach(teacher, documents, inputs.sample, known, inputs.n_words, progress, before)
-    return replace(fitted, documents=documents, known=known, inputs=inputs)
+    fitted = replace(fitted, documents=documents, known=known, inputs=inputs)
+    fitted = replace(fitted, reference=_reference(fitted, teacher, sample))
+    if inputs.settings.multilabel:
+        fitted = replace(fitted, chances=fit_chances(fitted))
+    return fitted
 
 
 def teach(
@@ -229,6 +236,20 @@ def _fit(
     return replace(fitted, predictions=predictions)
 
 
+def _reference(fitted: Fitted, teacher: Fitted, sample: EncodedTexts) -> Reference:
+    """Statistics of all documents, and of those that the encoder read."""
+    assert fitted.predictions is not None
+    assert teacher.predictions is not None
+    return describe_documents(
+        fitted.predictions,
+        teacher.predictions.labels,
+        sample.vectors,
+        sample.word_counts,
+        fitted.rule,
+        fitted.settings.random_state,
+    )
+
+
 def _language_note(texts: Sequence[str], settings: Settings) -> str | None:
     return language_note(texts, getattr(settings.encoder, "languages", None))
 
@@ -318,10 +339,8 @@ def _notes(fitted: Fitted, texts: Sequence[str]) -> tuple[str, ...]:
     settings = fitted.settings
     language = _language_note(texts, settings)
     advice = getattr(settings.encoder, "advice", None)
-    return (
-        *label_notes(settings.label_set),
-        *filter(None, (placeholder_note(texts), language, advice)),
-    )
+    others = placeholder_note(texts), language, advice
+    return (*label_notes(settings.label_set), *filter(None, others))
 
 
 def _diagnose(fitted: Fitted, notes: tuple[str, ...]) -> Diagnosis | None:

@@ -26,8 +26,10 @@ from ulr.vectors import unit_rows
 
 if TYPE_CHECKING:
     from ulr.classifier.advice import Advice
+    from ulr.classifier.multilabel import LabelChances
+    from ulr.classifier.reference import Reference
 
-_CHUNK_ROWS = 4096
+_CHUNK_ROWS, _CHUNK_NUMBERS = 4096, 1 << 20
 _CERTAIN = 50.0  # log odds
 CONFIDENCE_LEVELS = 101  # quantiles of a student's confidence
 
@@ -45,29 +47,50 @@ class Predictions:
         texts without a label.
     scores
         (n_texts, n_labels) by the rule; larger is closer.
-    probabilities
-        (n_texts, n_labels), or one column more with a none label; equal where there is no label.
     unrefined
         (n_texts,) label index before refinement, -1 without one.
     empty
         (n_texts,) texts without words, which get the none label or none at all.
     by_student
         (n_texts,) texts that the student labelled, which the strong encoder did not read.
+    temperature
+        (n_texts,) what scores are divided by before they become probabilities.
+    none_logits
+        (n_texts, 1) what the none label has in place of these; (n_texts, 0) without a none label.
     """
 
     labels: Indices
     scores: NDArray[np.float32]
-    probabilities: NDArray[np.float64]
     unrefined: Indices
     empty: NDArray[np.bool_]
     by_student: NDArray[np.bool_]
+    temperature: NDArray[np.float64]
+    none_logits: NDArray[np.float64]
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """(n_texts, n_labels), or one column more with a none label; equal where there is no label.
+
+        They are computed when they are asked for: of many labels they are the largest array of all.
+        """
+        logits = self.scores.astype(np.float64)
+        logits /= self.temperature[:, None]
+        logits[self.empty] = 0.0
+        if self.none_logits.shape[1]:
+            logits = np.column_stack([logits, self.none_logits])
+        logits -= logits.max(axis=1, keepdims=True)
+        exponentials = np.exp(logits, out=logits)
+        exponentials /= exponentials.sum(axis=1, keepdims=True)
+        return exponentials
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
         """(n_texts,) probability of each label, to four decimals; 0 for empty texts."""
-        chosen = np.take_along_axis(
-            self.probabilities, np.maximum(self.labels, 0)[:, None], axis=1
-        )[:, 0]
+        chosen, step = np.zeros(len(self.labels)), max(1, _CHUNK_NUMBERS // self.scores.shape[1])
+        for start in range(0, len(chosen), step):
+            rows = slice(start, start + step)
+            own = np.maximum(self.labels[rows], 0)[:, None]
+            chosen[rows] = np.take_along_axis(self.rows(rows).probabilities, own, axis=1)[:, 0]
         return np.where(self.empty, 0.0, chosen).round(4)
 
     def rows(self, rows: slice | Indices) -> Predictions:
@@ -119,9 +142,14 @@ class Fitted:
         confidence, below which the encoder reads a text; see `ulr.classifier.student`.
     strong_share
         Share of the texts of the job that the encoder reads, beside the fitted sample.
+    reference
+        Statistics of the fitted texts, which `ulr.classifier.update` compares later ones with.
     refinement, predictions, diagnosis
         Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
         encoder that scores pairs as probabilities.
+    chances
+        The chance of every label on its own, `ulr.classifier.multilabel.LabelChances`; None for one
+        label a text.
     documents, known
         The fitted texts with their vectors, and their known labels: (n_texts,) codes of
         `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
@@ -139,9 +167,11 @@ class Fitted:
     n_iter: int
     integer_classes: bool = False
     none: NoneLabel | None = None
+    chances: LabelChances | None = field(default=None, repr=False)
     student: Fitted | None = field(default=None, repr=False)
     levels: tuple[float, ...] = field(default=(), repr=False)
     strong_share: float = 1.0
+    reference: Reference | None = field(default=None, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
     predictions: Predictions | None = field(default=None, repr=False)
     diagnosis: Diagnosis | None = field(default=None, repr=False)
@@ -259,25 +289,24 @@ class Fitted:
     ) -> Predictions:
         """Probabilities of scores, and rejection where there is a none label, but not of known texts."""
         empty = labels < 0
-        logits = scores.astype(np.float64) / self.temperature
-        logits[empty] = 0.0
+        none_logits = np.empty((len(labels), 0))
         if self.none is not None:
             own = np.maximum(labels, 0)
             excess = (self.none.threshold - self.similarity(vectors, own)) / self.none.scale
             if known is not None:
                 excess = np.where(known, -_CERTAIN, excess)
-            best = np.take_along_axis(logits, own[:, None], axis=1)[:, 0]
-            logits = np.column_stack([logits, np.where(empty, _CERTAIN, best + excess)])
+            best = np.take_along_axis(scores, own[:, None], axis=1)[:, 0].astype(np.float64)
+            best /= self.temperature
+            none_logits = np.where(empty, _CERTAIN, best + excess)[:, None]
             labels = np.where(empty | (excess > 0), self.n_labels, labels)
-        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
         return Predictions(
             labels.astype(np.intp),
             scores,
-            probabilities,
             unrefined.astype(np.intp),
             empty,
             np.full(len(labels), by_student),
+            np.full(len(labels), self.temperature),
+            none_logits,
         )
 
     def similarity(self, vectors: Any, labels: Indices) -> NDArray[np.float64]:

@@ -16,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.classifier.model import CONFIDENCE_LEVELS, Fitted, NoneLabel
+from ulr.classifier.multilabel import LabelChances
+from ulr.classifier.reference import LEVELS, Reference
 from ulr.classifier.settings import Settings
 from ulr.classifier.word_counts import N_COLUMNS
 from ulr.encoders import ENCODERS, AnyEncoder, Encoder, fingerprint, load_encoder
 from ulr.errors import ArrayError, EncoderError, ModelError
 from ulr.files import atomic_folder, check_destination, sha256
-from ulr.labels import one_text
+from ulr.label_files import one_text
 from ulr.refinement import DISTANCES, METHODS, Rule, rule_from_arrays
 
-_FORMAT = 9
+_FORMAT = 10
 _SETTINGS, _ARRAYS = "model.json", "arrays.safetensors"
 _MOST_READS = 5  # of a model that is replaced while it is read
 _MOST_JSON_BYTES = 64 << 20
@@ -32,6 +34,7 @@ _LARGEST = 1e30  # in arrays and settings; products of larger numbers overflow
 _INTEGER_ARRAYS = ("normalize", "subtract_square", "words.columns")
 # Labels and encoder are saved in forms of their own; the others concern this machine.
 _NOT_SAVED = ("labels", "encoder", "n_jobs", "cache", "adviser", "adviser_budget")
+_REFERENCE_ARRAYS = ("counts", "shares", "centroids", "levels")
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -56,8 +59,18 @@ def save(fitted: Fitted, path: str | Path, *, overwrite: bool = False) -> None:
         "integer_classes": fitted.integer_classes,
         "strong_share": fitted.strong_share,
         "student": None,
+        "reference": None,
     }
     arrays = _arrays(fitted)
+    if (reference := fitted.reference) is not None:
+        content["reference"] = {
+            each.name: getattr(reference, each.name)
+            for each in fields(reference)
+            if each.name not in _REFERENCE_ARRAYS
+        }
+        arrays |= {f"reference.{name}": getattr(reference, name) for name in _REFERENCE_ARRAYS}
+    if (chances := fitted.chances) is not None:
+        arrays["chances"] = chances.array()
     if student is not None:
         content["student"] = {
             "encoder_fingerprint": fingerprint(student.settings.encoder),
@@ -152,10 +165,13 @@ def _load(folder: Path, encoder: str | AnyEncoder | None, cache: str | Path | No
         settings = _settings(content, _encoder(folder, content, encoder), cache)
         own = {name: array for name, array in arrays.items() if not name.startswith("student.")}
         levels = own.pop("levels", np.empty(0))
+        fitted = _fitted(settings, own, content)
         fitted = replace(
-            _fitted(settings, own, content),
+            fitted,
             integer_classes=content["integer_classes"] is True,
             strong_share=_number(content["strong_share"]),
+            reference=_reference(content["reference"], own, fitted.rule),
+            chances=LabelChances.of_array(own.get("chances"), len(settings.labels)),
         )
         if (student := content["student"]) is None:
             return fitted
@@ -223,6 +239,22 @@ def _none_label(given: Any, settings: Settings) -> NoneLabel | None:
     if one_text(name, "none", "name") in settings.label_set.names:
         raise ArrayError("its none label is one of the labels")
     return NoneLabel(name, _number(threshold), _positive(scale))
+
+
+def _reference(given: Any, arrays: Arrays, rule: Rule) -> Reference | None:
+    if given is None:
+        return None
+    n_labels, found = rule.n_labels, {n: arrays[f"reference.{n}"] for n in _REFERENCE_ARRAYS}
+    shapes = [(n_labels + 1,), (n_labels,), (n_labels, rule.n_dims), (LEVELS,)]
+    if [array.shape for array in found.values()] != shapes or (found["counts"] < 0).any():
+        raise ArrayError("its reference does not fit its rule")
+    known_words = given["known_words"]
+    return Reference(
+        **found,
+        n_compared=int(_number(given["n_compared"])),
+        confidence=_number(given["confidence"]),
+        known_words=None if known_words is None else _number(known_words),
+    )
 
 
 def _check_rules(settings: Settings, rule: Rule, initial: Rule) -> None:

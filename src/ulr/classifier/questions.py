@@ -17,7 +17,7 @@ from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
 from ulr.errors import ArrayError, LabelError, ModelError, TextError
-from ulr.labels import shown
+from ulr.label_files import shown
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN
 from ulr.vectors import unit_rows

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ulr import encoders, refinement  # their names load when they are used
 from ulr.errors import LabelError, ParameterError
-from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template, shown
+from ulr.label_files import shown
+from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template
 from ulr.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Settings:
     none_share: float | None = None
     none_label: str = "none of these"
     ignore_y: bool = False
+    path_threshold: float = 0.5
+    multilabel: bool | float = False
     adviser: Adviser | None = None
     # Some 10 questions about labels, 50 documents that judge and 100 that help.
     adviser_budget: int = 160
@@ -69,17 +72,24 @@ class Settings:
             raise ParameterError(
                 "strong_share", f"must be 'auto', 'budget' or between 0 and 1; got {share!r}."
             )
-        if self.adviser is not None and not callable(self.adviser):
+        if not _is_number(self.path_threshold) or not 0 <= self.path_threshold <= 1:
             raise ParameterError(
-                "adviser",
-                "must be an OpenAIAdviser or a function from a prompt to an answer; got "
-                f"{shown(self.adviser)}.",
+                "path_threshold", f"must be between 0 and 1; got {self.path_threshold!r}."
             )
-        budget = self.adviser_budget
-        if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+        number = self.multilabel
+        if not isinstance(number, bool) and not (_is_number(number) and 0 < number <= len(labels)):
             raise ParameterError(
-                "adviser_budget", f"must be an integer of at least 1; got {shown(budget)}."
+                "multilabel",
+                "must be True or False, the least chance of a label, such as 0.5, or the "
+                f"mean number of labels, from 1 to {len(labels)}; got {number!r}.",
             )
+        if number and self.none_share is not None:
+            raise ParameterError(
+                "multilabel",
+                "and none_share do not go together; with a least chance, such as 0.5, texts "
+                "may have no label.",
+            )
+        self._check_adviser()
         if self.none_share is None:
             return
         if not _is_number(self.none_share) or not 0 < self.none_share < 1:
@@ -88,6 +98,23 @@ class Settings:
             raise ParameterError(
                 "none_label",
                 f"must be a name that is none of the labels; got {self.none_label!r}.",
+            )
+
+    def _check_adviser(self) -> None:
+        if self.adviser is not None and not callable(self.adviser):
+            raise ParameterError(
+                "adviser",
+                "must be an OpenAIAdviser or a function from a prompt to an answer; got "
+                f"{shown(self.adviser)}.",
+            )
+        if self.adviser is not None and self.multilabel:
+            raise ParameterError(
+                "adviser", "gives a document one label; leave it out, or several labels a text."
+            )
+        budget = self.adviser_budget
+        if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+            raise ParameterError(
+                "adviser_budget", f"must be an integer of at least 1; got {shown(budget)}."
             )
 
     @property
@@ -138,6 +165,11 @@ class Settings:
         )
 
     @property
+    def prior_is_estimated(self) -> bool:
+        """Whether the sizes of the labels are found on the texts, not given."""
+        return isinstance(self.prior, str) and self.prior == "estimate"
+
+    @property
     def uses_words(self) -> bool:
         """Whether the words of the texts take part in the refinement."""
         return refinement.METHODS[self.method].uses_words
@@ -153,7 +185,7 @@ class Settings:
     def refine_options(self) -> dict[str, Any]:
         """Arguments of `ulr.refine` next to the inputs; options only where they were given."""
         options: dict[str, Any] = {}
-        if not isinstance(self.prior, str) or self.prior != "estimate":
+        if not self.prior_is_estimated:
             options["prior"] = self.prior
         if self.fit_sample != "auto":
             options["fit_sample"] = self.fit_sample

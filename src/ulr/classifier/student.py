@@ -80,7 +80,7 @@ def calibrated(student: Fitted, teacher: Fitted, rows: Rows, held_out: Rows) -> 
     assert student.predictions is not None
     assert teacher.predictions is not None
     scores = student.predictions.scores[rows[held_out]].astype(np.float64)
-    target = teacher.predictions.probabilities[held_out, : teacher.n_labels]
+    target = teacher.predictions.rows(held_out).probabilities[:, : teacher.n_labels]
     if not len(held_out):
         return student
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.errors import TextError
-from ulr.labels import LabelSet, shown
+from ulr.label_files import shown
+from ulr.labels import LabelSet
 
 # Frequent function words by language, none of them shared with English.
 FUNCTION_WORDS: dict[str, frozenset[str]] = {
@@ -36,6 +37,7 @@ _SAMPLE = 1000
 _MOST_LANGUAGES = 4
 _MANY = 0.3  # share of texts in another language that is worth a warning
 _CHARACTERS = 2000
+_FORMULA_STARTS, _MOST_FORMULAS = ("=", "+", "-", "@"), 3
 _words = re.compile(r"[^\W\d_]+").findall
 
 
@@ -105,15 +107,27 @@ def empty_texts(texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def label_notes(label_set: LabelSet) -> list[str]:
-    """A warning for each group of names that differ only in case."""
+    """Warnings about names that differ only in case, or that a spreadsheet would calculate."""
     by_case: dict[str, list[str]] = {}
     for name in label_set.names:
         by_case.setdefault(name.casefold(), []).append(name)
-    return [
+    notes = [
         f"The labels {', '.join(map(repr, names))} differ only in upper and lower case."
         for names in by_case.values()
         if len(names) > 1
     ]
+    formulas = [shown(name) for name in label_set.names if is_formula(name)]
+    if formulas:
+        notes.append(
+            f"A spreadsheet that opens the labels {', '.join(formulas[:_MOST_FORMULAS])} in a CSV file "
+            "runs them as formulas; give them names that do not begin with =, +, - or @."
+        )
+    return notes
+
+
+def is_formula(name: str) -> bool:
+    """Whether a spreadsheet takes a cell for a formula; it does not for numbers such as -1."""
+    return name[:1] in _FORMULA_STARTS and not name[1:].replace(".", "", 1).isdecimal()
 
 
 def placeholder_note(texts: Sequence[str]) -> str | None:

@@ -22,6 +22,7 @@ from ulr.cli.report import report
 from ulr.cli.serve import serve
 from ulr.cli.suggest import suggest
 from ulr.cli.train import train_encoder
+from ulr.cli.update import update
 
 app = typer.Typer(
     name="ulr",
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(classify)
 app.command()(predict)
+app.command()(update)
 app.command()(evaluate)
 app.command()(report)
 app.command()(serve)

@@ -34,10 +34,11 @@ def ask(
 
     ulr ask news.csv -l "world, sports, business" --examples ask.csv -n 10 -o more.csv
     """
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output)
         from ulr.jobs import ask as ask_documents
 
-        target = output.checked(json)
+        target = output.checked(json, classifier=classifier)
         with ProgressBar() as progress, inputs.open() as documents:
             settings = classifier.settings(progress)
             support = classifier.support(settings, inputs, documents)

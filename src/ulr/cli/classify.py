@@ -15,6 +15,7 @@ from ulr.cli.options import (
     Json,
     OutputOptions,
     note_no_effect,
+    note_replaced,
 )
 from ulr.cli.summaries import print_summary
 
@@ -69,17 +70,19 @@ def classify(
             note_no_effect("--explain", "with several workers; use 'ulr predict --explain'")
         classify_on_cluster(inputs, classifier, output, cluster, save_model, report, json)
         return
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output, save_model, report)
         from ulr.classifier import check_model_folder, save
         from ulr.jobs import classify as classify_documents
         from ulr.report import check_report_path, report_documents
 
-        target = output.checked(json, save_model, report, explain=explain)
+        target = output.checked(json, save_model, report, classifier=classifier, explain=explain)
         if save_model is not None:
             check_model_folder(save_model, output.force)
         if report is not None:
             check_report_path(report, output.force)
         with ProgressBar() as progress, inputs.open() as documents:
+            note_replaced(target, documents)
             settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
             if llm.llm and llm.llm_dry_run:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ulr.cli.console import ProgressBar, plain_errors, print_json
+from ulr.cli.console import ProgressBar, note, plain_errors, print_json
 from ulr.cli.groups import CLUSTER, option
 from ulr.cli.options import ClassifierOptions, InputOptions, OutputOptions
 from ulr.cli.summaries import print_summary
@@ -85,6 +84,7 @@ def classify_on_cluster(
         from ulr.classifier import check_model_folder, save
         from ulr.distributed import classify_partitions, find_partitions, open_first, open_workers
         from ulr.report import check_report_path, report_sample
+        from ulr.tables import format_of_name
 
         folder, part = _folder(output, cluster), _part(cluster.part)
         if save_model is not None:
@@ -92,14 +92,20 @@ def classify_on_cluster(
         if report is not None:
             check_report_path(report, output.force)
         files, how = find_partitions(inputs.file), inputs.table_format
+        if not inputs.lines and any(
+            (how.format or format_of_name(each)) == "txt" for each in files
+        ):
+            note(
+                "every line of the .txt files is a document; without a cluster, every file is one."
+            )
         first = inputs.documents(open_first(files, how, cluster.skip_broken))
         engine = None if part else cluster.cluster or "local"
         with ProgressBar() as progress, open_workers(engine, cluster.workers) as workers:
-            workers.on_refused = _note
+            workers.on_refused = note
             if workers.n_workers < (cluster.workers or 1):
-                _note(f"{workers.n_workers} workers are started; this machine has no use for more.")
+                note(f"{workers.n_workers} workers are started; this machine has no use for more.")
             if workers.dashboard is not None:
-                _note(f"dashboard: {workers.dashboard}")
+                note(f"dashboard: {workers.dashboard}")
             settings = classifier.settings(progress)
             fitted, result = classify_partitions(
                 files,
@@ -151,13 +157,9 @@ def _part(value: str | None) -> tuple[int, int] | None:
     return int(first), int(second)
 
 
-def _note(sentence: str) -> None:
-    print(f"ulr: {sentence}", file=sys.stderr)
-
-
 def _print_result(result: PartitionsResult, as_json: bool) -> None:
     for sentence in result.broken:
-        _note(f"skipped: {sentence}")
+        note(f"skipped: {sentence}")
     if as_json:
         print_json(result.as_dict())
         return

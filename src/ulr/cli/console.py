@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ulr.errors import ParameterError, UlrError, UlrWarning
+from ulr.errors import ParameterError, UlrError, UlrWarning, one_line
+from ulr.files import file_state
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,33 +21,57 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 
+def note(sentence: object) -> None:
+    """Print a sentence for the user beside the output."""
+    print(f"ulr: {one_line(sentence)}", file=sys.stderr)
+
+
+class WatchedOutputs:
+    """Files and folders that a command writes, to say whether they were when it is stopped."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, object] = {}
+
+    def watch(self, *names: str | None) -> None:
+        """Remember what files and folders are before the command writes them."""
+        for name in names:
+            if name is not None and name != "-":
+                self._before[name] = file_state(name)
+
+    def written(self) -> list[str]:
+        """Names of those that have changed."""
+        return [name for name, before in self._before.items() if file_state(name) != before]
+
+
 @contextlib.contextmanager
-def plain_errors(when_stopped: str = "no file was written") -> Iterator[None]:
+def plain_errors(when_stopped: str = "no file was written") -> Iterator[WatchedOutputs]:
     """One sentence and a non-zero exit for errors that a user can correct, and for Ctrl-C."""
+    outputs = WatchedOutputs()
     try:
         with _plain_warnings():
-            yield
+            yield outputs
         sys.stdout.flush()
     except ParameterError as error:
-        print(f"ulr: {_option_of(error.parameter)} {error.problem}", file=sys.stderr)
+        note(f"{_option_of(error.parameter)} {error.problem}")
         raise typer.Exit(1) from None
     except UlrError as error:
-        print(f"ulr: {error}", file=sys.stderr)
+        note(error)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print(f"ulr: stopped; {when_stopped}.", file=sys.stderr)
+        names = " and ".join(outputs.written())
+        note(f"stopped after {names} was written." if names else f"stopped; {when_stopped}.")
         raise typer.Exit(130) from None
     except BrokenPipeError:
         # The reader of a pipe, such as `head`, has closed it; that is no error.
         _discard_output()
         raise typer.Exit(0) from None
     except MemoryError:
-        print("ulr: there is not enough memory for this.", file=sys.stderr)
+        note("there is not enough memory for this.")
         raise typer.Exit(1) from None
     except OSError as error:
         # A full disk, a name that is too long: in the words of the system.
         place = f"{error.filename}: " if error.filename else ""
-        print(f"ulr: {place}{error.strerror or error}.", file=sys.stderr)
+        note(f"{place}{error.strerror or error}.")
         _discard_output()
         raise typer.Exit(1) from None
 
@@ -59,7 +84,7 @@ def _plain_warnings() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, UlrWarning):
-                print(f"ulr: {message}", file=sys.stderr)
+                note(message)
             else:
                 others(message, category, *where)
 
@@ -69,7 +94,7 @@ def _plain_warnings() -> Iterator[None]:
 
 def _option_of(parameter: str) -> str:
     """The option that sets a parameter of the classifier."""
-    others = {"none_share": "--none", "random_state": "--seed"}
+    others = {"multilabel": "--multi", "none_share": "--none", "random_state": "--seed"}
     return others.get(parameter, "--" + parameter.replace("_", "-"))
 
 

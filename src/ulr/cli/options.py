@@ -15,13 +15,19 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from ulr.classifier import Settings
+from ulr.cli.console import note
 from ulr.cli.groups import ADVANCED, INPUT, LABELS, OUTPUT, REFINEMENT, option
-from ulr.errors import InputError, ParameterError
+from ulr.cli.values import extra_labels_of, fit_sample_of, proportions_of, strong_share_of
+from ulr.errors import InputError
 
 if TYPE_CHECKING:
+    from ulr.classifier import Fitted
     from ulr.jobs import Documents, Output, Support
     from ulr.progress import Progress
     from ulr.tables import Table, TableFormat
+
+
+_MOST_NOTES = 3  # on files
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,8 @@ class InputOptions:
             INPUT,
             "--text-column",
             "-t",
-            help="Column of the texts; repeat it to join several. Default: 'text', or the only "
-            "column.",
+            help="Column of the texts; repeat it to join several. Default: 'text', or the column "
+            "with the longest prose.",
         ),
     ] = None
     format: Annotated[
@@ -68,13 +74,27 @@ class InputOptions:
             INPUT, "--no-header", help="The first row holds no column names; columns are c1, c2, …"
         ),
     ] = False
+    sheet: Annotated[
+        str | None,
+        option(INPUT, help="Of Excel workbooks. Default: the first one that is not empty."),
+    ] = None
+    lines: Annotated[
+        bool,
+        option(
+            INPUT,
+            "--lines",
+            help="Every line of a folder's .txt files is a document; otherwise every file is.",
+        ),
+    ] = False
 
     @property
     def table_format(self) -> TableFormat:
         """How the files are read."""
         from ulr.tables import TableFormat
 
-        return TableFormat(self.format, self.encoding, self.delimiter, not self.no_header)
+        return TableFormat(
+            self.format, self.encoding, self.delimiter, not self.no_header, self.sheet, self.lines
+        )
 
     @contextmanager
     def open(self) -> Iterator[Documents]:
@@ -85,8 +105,8 @@ class InputOptions:
             yield self.documents(table)
 
     def documents(self, table: Table) -> Documents:
-        """The documents of a table, after a note for options that do not apply to its format."""
-        from ulr.jobs import Documents, text_columns
+        """The documents of a table, after notes on options without effect and on what was decided."""
+        from ulr.jobs import Documents
         from ulr.tables import TEXT_FORMATS
 
         found = {source.format for source in table.sources}
@@ -94,10 +114,28 @@ class InputOptions:
             (self.encoding, "--encoding", TEXT_FORMATS),
             (self.delimiter, "--delimiter", ("csv", "tsv")),
             (self.no_header, "--no-header", ("csv", "tsv", "xlsx")),
+            (self.sheet, "--sheet", ("xlsx",)),
+            (self.lines, "--lines", ("txt",)),
         ):
             if given and not found & set(applies):
                 note_no_effect(name, f"on {', '.join(sorted(found))} files")
-        return Documents(table, tuple(text_columns(table, self.text_column or [])))
+        for sentence in table.notes[:_MOST_NOTES]:
+            note(sentence)
+        if (n_others := len(table.notes) - _MOST_NOTES) > 0:
+            note(f"the same is said of {n_others:,} other files.")
+        return Documents(table, self._columns(table))
+
+    def _columns(self, table: Table) -> tuple[str, ...]:
+        """The text columns: those chosen, ``text``, the only one, or the one that is guessed."""
+        from ulr.jobs import guess_text_column, text_columns
+
+        if not self.text_column and "text" not in table.all_columns() and len(table.columns) > 1:
+            guessed = guess_text_column(table)
+            if guessed is not None:
+                others = ", ".join(name for name in table.columns if name != guessed)
+                note(f"the texts are read from the column {guessed!r}; not from: {others} (-t).")
+                return (guessed,)
+        return tuple(text_columns(table, self.text_column or []))
 
 
 @dataclass(frozen=True)
@@ -111,7 +149,8 @@ class ClassifierOptions:
             "--labels",
             "-l",
             help="The labels: 'world, sports, business', or a .txt, .csv, .json or .yaml file. "
-            "'name: phrase; phrase' gives other words for a name. Repeated, they add up.",
+            "'name: phrase; phrase' gives other words for a name, 'sport > tennis' makes a tree. "
+            "Repeated, they add up.",
         ),
     ]
     none_share: Annotated[
@@ -126,6 +165,23 @@ class ClassifierOptions:
     none_label: Annotated[str, option(LABELS, help="Label of documents that get no label.")] = (
         Settings.none_label
     )
+    multilabel: Annotated[
+        float | None,
+        option(
+            LABELS,
+            "--multi",
+            help="Several labels a document, in a column 'labels': those with at least this chance, "
+            "such as 0.5, or so many on average, such as 1.8.",
+        ),
+    ] = None
+    path_threshold: Annotated[
+        float,
+        option(
+            LABELS,
+            help="In a tree of labels ('sport > tennis', or nested .yaml or .json), a document goes "
+            "down to the nodes that it belongs to with at least this probability.",
+        ),
+    ] = Settings.path_threshold
     encoder: Annotated[
         str,
         option(
@@ -221,6 +277,15 @@ class ClassifierOptions:
         ),
     ] = None
 
+    def reads(self, name: str) -> bool:
+        """Whether a file holds labels or texts of these options."""
+        from ulr.labels import is_label_file
+
+        own = (*self.labels, self.extra_labels, self.examples, self.extra_texts)
+        return Path(name).resolve() in {
+            Path(each).resolve() for each in own if each and is_label_file(each)
+        }
+
     def settings(self, progress: Progress, **more: Any) -> Settings:
         """The settings of the classifier and further ones, with the encoder loaded."""
         from ulr.classifier import resolve
@@ -228,6 +293,9 @@ class ClassifierOptions:
 
         if self.none_share is None and self.none_label != Settings.none_label:
             note_no_effect("--none-label", "without --none")
+        labels = labels_from_arguments(self.labels)
+        if labels.tree is None and self.path_threshold != Settings.path_threshold:
+            note_no_effect("--path-threshold", "without a tree of labels")
         if self.method == "none" and self.max_iter != Settings.max_iter:
             note_no_effect("--max-iter", "with --method none")
         given = {
@@ -236,12 +304,15 @@ class ClassifierOptions:
             if hasattr(self, each.name)  # a file has no y to ignore
         }
         given |= {
-            "labels": labels_from_arguments(self.labels),
-            "prior": _proportions(self.prior),
-            "extra_labels": _extra_labels(self.extra_labels),
-            "fit_sample": _fit_sample(self.fit_sample),
-            "strong_share": _strong_share(self.strong_share),
+            "labels": labels,
+            "multilabel": False if self.multilabel is None else self.multilabel,
+            "prior": proportions_of(self.prior),
+            "extra_labels": extra_labels_of(self.extra_labels),
+            "fit_sample": fit_sample_of(self.fit_sample),
+            "strong_share": strong_share_of(self.strong_share),
         }
+        for each in given["labels"].notes:
+            note(each)
         return resolve(Settings(**given | more), progress)
 
     def support(self, settings: Settings, inputs: InputOptions, documents: Documents) -> Support:
@@ -267,6 +338,36 @@ class ClassifierOptions:
 
 
 @dataclass(frozen=True)
+class ModelOptions:
+    """A saved model, and how it runs."""
+
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
+    ]
+    encoder: Annotated[
+        str | None,
+        option(
+            ADVANCED,
+            "--encoder",
+            help="The encoder of the model, if it reads files outside installed packages.",
+        ),
+    ] = None
+    n_jobs: Annotated[
+        int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
+    ] = None
+    cache: Annotated[
+        str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
+    ] = None
+
+    def load(self) -> Fitted:
+        """The model."""
+        from ulr.classifier import load
+
+        fitted = load(self.model, encoder=self.encoder, cache=self.cache)
+        return fitted.with_settings(n_jobs=self.n_jobs)
+
+
+@dataclass(frozen=True)
 class OutputOptions:
     """The table that is written."""
 
@@ -283,7 +384,13 @@ class OutputOptions:
     prefix: Annotated[str, option(OUTPUT, help="Beginning of the names of added columns.")] = "ulr_"
     force: Annotated[bool, option(OUTPUT, "--force", help="Replace existing output.")] = False
 
-    def checked(self, as_json: bool, *others: str | None, explain: bool = False) -> Output:
+    def checked(
+        self,
+        as_json: bool,
+        *others: str | None,
+        classifier: ClassifierOptions | None = None,
+        explain: bool = False,
+    ) -> Output:
         """The output, after checks that need no input; `others` are further files to write."""
         from ulr.jobs import Output
 
@@ -296,6 +403,9 @@ class OutputOptions:
             if as_json:
                 raise InputError("--json and -o - both write to standard output; choose one.")
             stdout = sys.stdout.buffer
+        for name in (self.output, *others):
+            if classifier is not None and name and name != "-" and classifier.reads(name):
+                raise InputError(f"{name} is read by this job; choose another name for the output.")
         if explain and self.output is None:
             note_no_effect("--explain", "without -o")
         output = Output(self.output, self.prefix, self.force, stdout, explain)
@@ -312,6 +422,14 @@ Explain = Annotated[
         "text some 24 times more for it.",
     ),
 ]
+
+
+def note_replaced(output: Output, documents: Documents) -> None:
+    """Print that the input is replaced by its labelled copy."""
+    if output.replaces_input(documents.table):
+        note(f"the input {output.path} will be replaced by its labelled copy.")
+
+
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print the summary as JSON.")]
 Truth = Annotated[
     str | None,
@@ -321,43 +439,4 @@ Truth = Annotated[
 
 def note_no_effect(name: str, when: str) -> None:
     """Print that an option has no effect."""
-    print(f"ulr: {name} has no effect {when}.", file=sys.stderr)
-
-
-def _extra_labels(value: str | None) -> list[str] | Path | None:
-    """Extra labels from the name of a list, a file, or the labels themselves."""
-    from ulr.labels import NAMED_LISTS, is_label_file
-
-    if value is None:
-        return None
-    if value in NAMED_LISTS:
-        return list(NAMED_LISTS[value])
-    return Path(value) if is_label_file(value) else value.rstrip(", ").split(",")
-
-
-def _proportions(prior: str) -> str | list[float]:
-    """The prior by name, or its numbers."""
-    try:
-        return [float(part) for part in prior.split(",")]
-    except ValueError:
-        return prior
-
-
-def _strong_share(value: str) -> str | float:
-    """The share by name, or its number."""
-    try:
-        return float(value)
-    except ValueError:
-        return value
-
-
-def _fit_sample(value: str) -> int | str | None:
-    """The most documents to fit on; None for all."""
-    if value in ("auto", "all"):
-        return None if value == "all" else "auto"
-    digits = value.replace(",", "").replace("_", "")
-    if not digits.isdecimal() or len(digits) > 18 or int(digits) == 0:
-        raise ParameterError(
-            "fit_sample", f"must be 'auto', 'all' or a positive number; got {value[:40]!r}."
-        )
-    return int(digits)
+    note(f"{name} has no effect {when}.")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from ulr.cli.console import ProgressBar, plain_errors, print_json
-from ulr.cli.groups import ADVANCED, option, option_groups
-from ulr.cli.options import Explain, InputOptions, Json, OutputOptions, note_no_effect
+from ulr.cli.console import ProgressBar, note, plain_errors, print_json
+from ulr.cli.groups import option_groups
+from ulr.cli.options import (
+    Explain,
+    InputOptions,
+    Json,
+    ModelOptions,
+    OutputOptions,
+    note_no_effect,
+    note_replaced,
+)
 from ulr.cli.summaries import print_predictions, print_summary
 
 _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
@@ -18,25 +24,9 @@ _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
 
 @option_groups
 def predict(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
-    ],
+    model: ModelOptions,
     inputs: InputOptions,
     output: OutputOptions,
-    encoder: Annotated[
-        str | None,
-        option(
-            ADVANCED,
-            "--encoder",
-            help="The encoder of the model, if it reads files outside installed packages.",
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
-    ] = None,
-    cache: Annotated[
-        str | None, option(ADVANCED, "--cache", help="Folder for vectors; see 'ulr cache'.")
-    ] = None,
     explain: Explain = False,
     json: Json = False,
 ) -> None:
@@ -52,22 +42,33 @@ def predict(
 
     ulr predict news-model "The striker scored twice" --explain
     """
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output.output)
         from ulr.classifier import explain as explain_texts
-        from ulr.classifier import load
+        from ulr.classifier import label_notes, place
 
-        fitted = load(model, encoder=encoder, cache=cache).with_settings(n_jobs=n_jobs)
+        fitted = model.load()
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")
-            predictions = fitted.predict(inputs.file, n_threads=1)
-            found = explain_texts(fitted, inputs.file, predictions=predictions) if explain else None
-            print_predictions(fitted.names, predictions, json, found)
+            found, chances = fitted.predict(inputs.file, n_threads=1), fitted.chances
+            labels: Any = fitted.names[found.labels]
+            probabilities = found.probabilities
+            if (placement := place(fitted, found)) is not None:
+                labels = placement.paths
+            if chances is not None:
+                labels = chances.names(found, fitted.names)
+                probabilities = chances.chances(found)
+            why = explain_texts(fitted, inputs.file, predictions=found) if explain else None
+            print_predictions(fitted.names, labels, probabilities, found.empty, json, why)
             return
         from ulr.jobs import predict as predict_documents
 
         target = output.checked(json, explain=explain)
+        for sentence in label_notes(fitted.settings.label_set):
+            note(sentence)
         with ProgressBar() as progress, inputs.open() as documents:
+            note_replaced(target, documents)
             result = predict_documents(documents, fitted, target, progress)
         if json:
             print_json(result.as_dict())

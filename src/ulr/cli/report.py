@@ -34,7 +34,8 @@ def report(
 
     ulr report test.csv -t title -t body -l labels.txt --truth section -o report.html
     """
-    with plain_errors():
+    with plain_errors() as outputs:
+        outputs.watch(output)
         from ulr.report import check_report_path, report_documents
 
         check_report_path(output, force)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ulr.cli.console import new_console, plain_table, print_json
@@ -11,10 +13,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from ulr.classifier import Explanation, Predictions
+    from ulr.classifier import Drift, Explanation
     from ulr.encoders import CacheEntry, EncoderKind
     from ulr.jobs import Comparison, Result
-    from ulr.metrics import Evaluation
+    from ulr.metrics import Evaluation, MultilabelFigures
 
 _MOST_CONFUSION_LABELS = 12
 # What a problem of the diagnosis can be corrected or examined with.
@@ -31,7 +33,7 @@ def print_summary(result: Result) -> None:
     """Print the result of a job."""
     console = new_console()
     _print_headline(console, result)
-    console.print(_counts(result))
+    console.print(_nodes(result) if result.nodes else _counts(result))
     console.print()
     _print_moved(console, result)
     if result.least_certain:
@@ -44,11 +46,40 @@ def print_summary(result: Result) -> None:
         console.print(f"Written: {result.output}")
 
 
+def print_drift(drift: Drift, model: str | None) -> None:
+    """Print how new documents differ from those of a model, and where the updated one is."""
+    console, table = new_console(), plain_table("label", ">then", ">now", "")
+    for each in drift.labels:
+        note = "changed" if each.changed else ""
+        table.add_row(each.label, f"{each.before:.1%}", f"{each.after:.1%}", note)
+    console.print(table)
+    console.print()
+    lines = [f"Unlike the documents of their label: {drift.unlike:.1%} (5.0% are usual)."]
+    before, now = drift.confidence_before, drift.confidence
+    lines.append(f"Mean confidence: {before:.2f} then, {now:.2f} now.")
+    if drift.unknown_words is not None and drift.unknown_words_before is not None:
+        lines.append(
+            f"Words without weight: {drift.unknown_words_before:.1%} then, "
+            f"{drift.unknown_words:.1%} now."
+        )
+    for line in lines:
+        console.print(line)
+    for warning in drift.warnings:
+        console.print(f"Warning: {warning}", style="yellow")
+    if not drift.changed:
+        console.print("Nothing has changed by more than chance.")
+    console.print("The model was not written." if model is None else f"Updated model: {model}")
+    console.print()
+
+
 def print_evaluation(result: Result) -> None:
     """Print the comparison with true labels."""
     console, compared = new_console(), result.comparison
-    assert compared is not None
     _print_headline(console, result)
+    if result.multilabel is not None:
+        console.print(_label_sets(result.multilabel))
+    if compared is None:
+        return
     without = compared.without_truth
     if compared.other_truth:
         values, meaning = ", ".join(map(repr, compared.other_values)), "none of the labels"
@@ -65,6 +96,9 @@ def print_evaluation(result: Result) -> None:
             f"{compared.folded_truth:,} true labels equal a name only if case and blanks are "
             "ignored."
         )
+    if compared.levels:
+        console.print(_levels(compared))
+        console.print("\nThe most probable leaf of each document:", style="bold")
     for table in (
         _overall(compared),
         _per_label(compared),
@@ -78,23 +112,32 @@ def print_evaluation(result: Result) -> None:
 
 def print_predictions(
     names: Any,
-    predictions: Predictions,
+    labels: Iterable[Any],
+    probabilities: Any,
+    empty: Iterable[bool],
     as_json: bool,
     explanations: list[Explanation] | None = None,
 ) -> None:
-    """Print the labels of texts from the command line, with their probabilities and why."""
-    for row, (label, probabilities, empty) in enumerate(
-        zip(predictions.labels, predictions.probabilities, predictions.empty, strict=True)
-    ):
+    """Print the labels of texts from the command line, with the probabilities of all, and why.
+
+    A label is a name, which may be a node of a tree, or several names.
+    """
+    for row, (label, own, is_empty) in enumerate(zip(labels, probabilities, empty, strict=True)):
         why = None if explanations is None else explanations[row]
-        order = (-probabilities).argsort(kind="stable")
-        ranked = {str(names[i]): round(float(probabilities[i]), 4) for i in order}
+        order = (-own).argsort(kind="stable")
+        ranked = {str(names[i]): round(float(own[i]), 4) for i in order}
+        several = isinstance(label, tuple)
         if as_json:
+            found: dict[str, Any] = {"labels": list(label)} if several else {"label": str(label)}
             given = {} if why is None else {"why": asdict(why)}
-            print_json({"label": str(names[label]), "probabilities": ranked} | given)
-        elif empty:
+            print_json({**found, "probabilities": ranked, **given})
+        elif is_empty:
             print("no label: the text has no word that the encoder knows.")
         else:
+            if several:
+                print(f"labels: {'; '.join(label) or 'none'}")
+            elif str(label) not in ranked:
+                print(f"label: {label}")
             for name, probability in ranked.items():
                 print(f"{probability:.2f}  {name}")
             if why is not None:
@@ -208,6 +251,11 @@ def _notes(result: Result) -> list[str]:
         )
     if result.without_label is not None:
         notes.append(f"Documents similar to none of the labels: {result.without_label:,}.")
+    if (several := result.label_sets) is not None:
+        notes.append(
+            f"Labels a document: {several.mean:.2f} on average; {several.without:,} documents have "
+            f"none. About {several.expected_precision:.0%} of these labels are expected to be right."
+        )
     if result.truncated_documents:
         notes.append(f"Documents truncated by the encoder: {result.truncated_documents:,}.")
     if result.malformed_lines:
@@ -220,12 +268,54 @@ def _notes(result: Result) -> list[str]:
 def _counts(result: Result) -> RichTable:
     refined = result.moved is not None
     figures = [">by name", ">refined"] if refined else [">documents"]
-    table = plain_table("label", *figures, "")
+    several = result.label_sets
+    table = plain_table("label", *figures, *([">given"] if several else []), "")
     most = max(each.after for each in result.labels) or 1
-    for each in result.labels:
+    for number, each in enumerate(result.labels):
         bar = "█" * round(24 * each.after / most)
         before = [f"{each.before:,}"] if refined else []
-        table.add_row(each.label, *before, f"{each.after:,}", bar)
+        given = [f"{several.documents[number]:,}"] if several else []
+        table.add_row(each.label, *before, f"{each.after:,}", *given, bar)
+    return table
+
+
+def _label_sets(figures: MultilabelFigures) -> RichTable:
+    table = plain_table("several labels a document", "")
+    for name, figure in (
+        ("micro-F1", figures.micro_f1),
+        ("macro-F1", figures.macro_f1),
+        ("subset accuracy", figures.subset_accuracy),
+        ("precision", figures.precision),
+        ("recall", figures.recall),
+    ):
+        table.add_row(name, f"{100 * figure:.1f} %")
+    table.add_row("documents", f"{figures.documents:,}")
+    table.add_row("true labels a document", f"{figures.mean_true:.2f}")
+    table.add_row("labels a document", f"{figures.mean_predicted:.2f}")
+    return table
+
+
+def _nodes(result: Result) -> RichTable:
+    """Documents of the nodes of a tree; those that stayed above the leaves are in a column."""
+    table = plain_table("label", ">documents", ">stayed here", "")
+    parents = {
+        each.path for one, each in pairwise(reversed(result.nodes)) if one.level > each.level
+    }
+    most = max(each.documents for each in result.nodes) or 1
+    for each in result.nodes:
+        name = "  " * each.level + each.path.rpartition(" > ")[2]
+        bar = "█" * round(24 * each.documents / most)
+        stayed = f"{each.stayed:,}" if each.path in parents else ""
+        table.add_row(name, f"{each.documents:,}", stayed, bar)
+    return table
+
+
+def _levels(compared: Comparison) -> RichTable:
+    """Figures of the levels of a tree."""
+    table = plain_table("level", ">documents", ">placed", ">right of these", ">accuracy")
+    for each in compared.levels:
+        figures = (f"{100 * x:.1f} %" for x in (each.reached, each.precision, each.accuracy))
+        table.add_row(str(each.level + 1), f"{each.documents:,}", *figures)
     return table
 
 

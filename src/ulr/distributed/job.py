@@ -41,6 +41,7 @@ from ulr.jobs import (
     Sample,
     Support,
     Tally,
+    added_columns,
     output_names,
 )
 from ulr.progress import NO_PROGRESS, Progress
@@ -149,6 +150,11 @@ def classify_partitions(
         ``(0, n)`` to sample and fit only, ``(i, n)`` to label the i-th of n shares of the files with
         that model. None for everything.
     """
+    outputs = {f"{storage.absolute(folder)}/{name}" for name in output_names(files)}
+    if replaced := outputs.intersection(files):
+        raise ClusterError(
+            f"{min(replaced)} is an input, which the output would replace; choose another -o."
+        )
     started, settings = time.perf_counter(), resolve(settings, progress)
     if not isinstance(spec := getattr(settings.encoder, "spec", None), str):
         raise ClusterError("workers load the encoder by its name; it must not be an object.")
@@ -162,6 +168,7 @@ def classify_partitions(
         first=first.table.sources[0],
         columns=first.columns,
         prefix=prefix,
+        added=tuple(added_columns(prefix, settings)),
         folder=storage.absolute(folder),
         vectors=None if vectors is None else storage.absolute(vectors),
         most=settings.fit_limit,

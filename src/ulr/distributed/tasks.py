@@ -73,6 +73,7 @@ class Task:
     first: Source  # the others must have its columns
     columns: tuple[str, ...]  # that make up a document
     prefix: str  # of added columns
+    added: tuple[str, ...]  # their names
     folder: str  # the output
     vectors: str | None  # folder for the vectors that are kept
     most: int | None  # documents of the sample of all partitions
@@ -174,7 +175,7 @@ def sample_partition(item: SampleItem, task: Task) -> tuple[Partition, list[str]
                 sample.add(range(n_rows, n_rows + len(texts)), texts)
                 n_rows += len(texts)
             if table:
-                check_columns(table, Output(task.folder, task.prefix))
+                check_columns(table, task.folder, task.added)
     except ClusterError:
         raise
     except InputError as error:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.encoders.known_models import KNOWN_MODELS, model_files
-from ulr.encoders.onnx_files import Floats, OnnxModel, find_model, max_positions, quantised
+from ulr.encoders.onnx_files import Floats, OnnxModel, find_model, max_positions
 from ulr.encoders.protocol import LabelEncoder, ModelEncoder
 from ulr.encoders.tokenization import check_max_tokens, clean_texts, n_truncated
 from ulr.encoders.weights import absolute_name, model_errors, read_json
@@ -67,8 +67,10 @@ class OnnxEncoder(ModelEncoder):
         recipe: Recipe,
         fingerprint: str,
         limit: int | None = None,
+        *,
+        int8: bool = False,
     ) -> None:
-        self._model, self._recipe = OnnxModel(model, tokenizer), recipe
+        self._model, self._recipe = OnnxModel(model, tokenizer, int8=int8), recipe
         check_max_tokens(recipe.max_tokens, self._model.tokenizer, limit, str(model), pair=False)
         outputs = self._model.outputs
         self._output = next((each for each in (_POOLED, _HIDDEN) if each in outputs), outputs[0])
@@ -116,14 +118,13 @@ class OnnxEncoder(ModelEncoder):
     def known(cls, name: str, max_tokens: int | None = None, *, int8: bool = False) -> OnnxEncoder:
         """A model of `KNOWN_MODELS`, from installed packages or downloaded before.
 
-        With `int8`, its matrix products are quantised to 8 bits, which is faster and nearly as
-        accurate. The quantised model is written once to the user's cache folder. Rounding depends
-        on the other texts of a batch, so that vectors of a text differ by up to a few hundredths.
+        With `int8`, its products with weights are of 8-bit integers, which is faster and nearly as
+        accurate; see `ulr.encoders.quantisation`.
         """
         about, files = KNOWN_MODELS[name], model_files(name)
-        model, own_name = files["model.onnx"], f"{name}-int8" if int8 else name
+        model = files["model.onnx"]
         encoder = cls(
-            quantised(model, own_name) if int8 else model,
+            model,
             files["tokenizer.json"],
             Recipe(
                 pooling=about.pooling,
@@ -131,9 +132,10 @@ class OnnxEncoder(ModelEncoder):
                 prefix=about.prefix,
                 label_prefix=about.label_prefix,
             ),
-            f"{name}{' int8' * int8} {sha256(model)[:16]}",
+            f"{name}{' int8 by rows' * int8} {sha256(model)[:16]}",
+            int8=int8,
         )
-        encoder.spec, encoder.languages = own_name, about.languages
+        encoder.spec, encoder.languages = name + "-int8" * int8, about.languages
         encoder._again = partial(cls.known, name, max_tokens, int8=int8)
         return encoder
 

@@ -20,7 +20,8 @@ from ulr.jobs.result import (
 )
 from ulr.jobs.sample import LARGEST_HASH, HashSample, Sample
 from ulr.jobs.suggest import SuggestJob, check_labels_path, suggest, write_labels
-from ulr.jobs.support import NO_SUPPORT, Support, read_support, text_columns
+from ulr.jobs.support import NO_SUPPORT, Support, guess_text_column, read_support, text_columns
+from ulr.jobs.update import update
 
 __all__ = [
     "LARGEST_HASH",
@@ -48,6 +49,7 @@ __all__ = [
     "draw_sample",
     "excerpt",
     "fit_documents",
+    "guess_text_column",
     "label_rows",
     "output_names",
     "predict",
@@ -55,6 +57,7 @@ __all__ = [
     "sorted_pairs",
     "suggest",
     "text_columns",
+    "update",
     "write_labels",
     "write_rows",
 ]

@@ -10,7 +10,7 @@ from ulr.classifier import Settings, fit, resolve
 from ulr.classifier import ask as choose
 from ulr.errors import TableError
 from ulr.jobs.documents import Documents, draw_sample
-from ulr.jobs.output import Output, added_columns
+from ulr.jobs.output import Output
 from ulr.jobs.result import excerpt
 from ulr.jobs.support import NO_SUPPORT, Support
 from ulr.progress import NO_PROGRESS, Progress
@@ -73,7 +73,7 @@ def ask(
         Labelled examples, such as answers from before, and further texts to fit on.
     """
     output, settings = output or Output(), resolve(settings, progress)
-    _check(documents, output)
+    _check(documents, settings, output)
     sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
     answers = dict(zip(support.examples, support.labels, strict=True))
     own = [answers.get(text) for text in sample.texts]
@@ -102,11 +102,11 @@ def ask(
     return Questions(sample.n_rows, len(support.examples), questions, output.path)
 
 
-def _check(documents: Documents, output: Output) -> None:
+def _check(documents: Documents, settings: Settings, output: Output) -> None:
     """Raise if the rows could not be written, before the long part of the job."""
     if output.is_folder:
         raise TableError("the rows to label are one file; name it with -o, such as -o ask.csv.")
-    output.check(documents.table, refined=False)
+    output.check(documents.table, settings, refined=False)
     if output.path is not None and LABEL_COLUMN in documents.table.columns:
         raise TableError(
             f"{documents.table.name} already has a column {LABEL_COLUMN!r}, which the answers are "
@@ -129,7 +129,7 @@ def _write(
         start += len(batch)
     if len(found) < len(wanted):
         raise TableError(f"{documents.table.name} changed while it was being read.")
-    added = added_columns(output.prefix, refined=False) | {LABEL_COLUMN: str}
+    added = {f"{output.prefix}label": str, f"{output.prefix}confidence": float, LABEL_COLUMN: str}
     progress.stage("Writing", len(questions))
 
     def rows() -> Iterator[tuple[Batch, Added]]:

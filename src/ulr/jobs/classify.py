@@ -17,6 +17,7 @@ from ulr.classifier import (
     advise,
     explain,
     fit,
+    place,
     resolve,
     share_to_read,
     teach,
@@ -26,7 +27,7 @@ from ulr.jobs.output import Output, added_columns
 from ulr.jobs.result import Result, Tally
 from ulr.jobs.sample import Sample
 from ulr.jobs.support import NO_SUPPORT, Support
-from ulr.jobs.truth import TrueLabels
+from ulr.jobs.truth import TrueLabels, TrueLabelSets
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.tables import Added, Batch
 
@@ -69,22 +70,25 @@ def classify(
     """
     started = time.perf_counter()
     output, settings = output or Output(), resolve(settings, progress)
-    output.check(documents.table)
-    truth = None if truth_column is None else TrueLabels(documents.table, truth_column, settings)
+    output.check(documents.table, settings)
+    truth: TrueLabels | TrueLabelSets | None = None
+    if truth_column is not None:
+        kind = TrueLabelSets if settings.multilabel else TrueLabels
+        truth = kind(documents.table, truth_column, settings)
     n_truncated = truncated_texts(settings.encoder)
     fitted, sample = fit_documents(documents, settings, progress, support)
     if collect is None:  # their memory is free while the rows are labelled
         fitted = replace(fitted, documents=None, inputs=None)
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
     if truth is not None or collect is not None:
-        rows = _observed(rows, truth, collect)
+        rows = _observed(rows, fitted, truth, collect)
     write_rows(documents, rows, tally, fitted, output, progress, sample.n_rows)
     return fitted, tally.result(
         sample.n_empty,
         truncated_documents=truncated_texts(settings.encoder, n_truncated),
         examples=len(support.examples),
         extra_texts=len(support.extra_texts),
-        comparison=None if truth is None else truth.compare(),
+        **_comparison(truth),
         seconds=time.perf_counter() - started,
         output=output.path,
     )
@@ -122,7 +126,7 @@ def predict(
     its size.
     """
     started, output = time.perf_counter(), output or Output()
-    output.check(documents.table, refined=False)
+    output.check(documents.table, fitted.settings, refined=False)
     n_truncated = truncated_texts(fitted.settings.encoder)
     # Texts are kept for a student, which labels most of many texts in place of a slow encoder.
     most = _TAUGHT if fitted.settings.may_sample and fitted.student is None else 0
@@ -153,16 +157,24 @@ def write_rows(
     n_rows: int,
 ) -> None:
     """Write rows with label, confidence and what else the output has, and count them."""
-    names, columns = fitted.names, added_columns(output.prefix, tally.refined, output.explain)
+    names = fitted.names
+    columns = added_columns(output.prefix, fitted.settings, tally.refined, output.explain)
 
     def with_labels() -> Iterator[tuple[Batch, Added]]:
         for batch, texts, predictions in rows:
-            tally.add(texts, predictions)
+            placement = place(fitted, predictions)
+            tally.add(texts, predictions, placement)
             values: list[Any] = [names[predictions.labels], predictions.confidence]
+            if placement is not None:
+                values = [placement.paths, placement.confidence]
             if tally.refined:
                 values.append(names[predictions.unrefined])
             if output.explain:
                 values.append(_words_for_labels(fitted, texts, predictions))
+            if placement is not None:
+                values += map(placement.level, range(placement.tree.depth))
+            if fitted.chances is not None:
+                values.append(fitted.chances.names(predictions, names))
             yield batch, dict(zip(columns, values, strict=True))
             progress.advance(len(texts))
 
@@ -176,12 +188,21 @@ def _words_for_labels(fitted: Fitted, texts: list[str], predictions: Predictions
     return [" ".join(each.word for each in text.for_label) for text in found]
 
 
+def _comparison(truth: TrueLabels | TrueLabelSets | None) -> dict[str, Any]:
+    if isinstance(truth, TrueLabelSets):
+        return {"multilabel": truth.compare()}
+    return {"comparison": None if truth is None else truth.compare()}
+
+
 def _observed(
-    rows: Iterable[Labelled], truth: TrueLabels | None, collect: Collect | None
+    rows: Iterable[Labelled],
+    fitted: Fitted,
+    truth: TrueLabels | TrueLabelSets | None,
+    collect: Collect | None,
 ) -> Iterator[Labelled]:
     """The rows, after their predictions were compared with true labels and collected."""
     for batch, texts, predictions in rows:
-        true = None if truth is None else truth.add(batch, predictions)
+        true = None if truth is None else truth.add(batch, fitted, predictions)
         if collect is not None:
             collect(texts, predictions, true)
         yield batch, texts, predictions

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from ulr.classifier import Settings
 from ulr.errors import TableError
 from ulr.files import atomic_folder, check_destination
 from ulr.tables import Added, Batch, Table, check_output_name, format_of_name, write_table
@@ -16,10 +17,20 @@ from ulr.tables import Added, Batch, Table, check_output_name, format_of_name, w
 _ADDED: dict[str, type] = {"label": str, "confidence": float, "unrefined": str, "why": str}
 
 
-def added_columns(prefix: str, refined: bool = True, explain: bool = False) -> dict[str, type]:
-    """Names and types of the added columns; a saved model adds no label before refinement."""
+def added_columns(
+    prefix: str, settings: Settings, refined: bool = True, explain: bool = False
+) -> dict[str, type]:
+    """Names and types of the added columns; a saved model adds no label before refinement.
+
+    A tree of labels adds a column for each level, several labels a text one for all of them.
+    """
+    tree = settings.label_set.tree
+    levels = {f"label_{level + 1}": str for level in range(0 if tree is None else tree.depth)}
+    columns = {**_ADDED, **levels}
+    if settings.multilabel:
+        columns["labels"] = tuple
     left_out = {"unrefined": not refined, "why": not explain}
-    return {prefix + name: kind for name, kind in _ADDED.items() if not left_out.get(name)}
+    return {prefix + name: kind for name, kind in columns.items() if not left_out.get(name)}
 
 
 @dataclass(frozen=True)
@@ -37,11 +48,15 @@ class Output:
         """Whether one file is written per input."""
         return self.path is not None and (self.path.endswith("/") or Path(self.path).is_dir())
 
-    def check(self, table: Table, *, refined: bool = True) -> None:
+    def check(self, table: Table, settings: Settings, *, refined: bool = True) -> None:
         """Raise if the rows could not be written; called before the long part of a job."""
-        check_columns(table, self, refined)
+        check_columns(table, self.path, added_columns(self.prefix, settings, refined))
         self.check_path()
-        if self.path is None or not self.is_folder:
+        if self.path is None:
+            return
+        if not self.is_folder:
+            if self.replaces_input(table) and len(table.sources) > 1:
+                raise TableError(f"{self.path} is one of several inputs; choose another name.")
             return
         folder = Path(self.path)
         if not folder.exists():
@@ -49,6 +64,16 @@ class Output:
         for name in output_names([source.name for source in table.sources]):
             if folder.is_dir():
                 check_destination(folder / name, self.force, TableError, "--force")
+                if (folder / name).resolve() in _input_paths(table):
+                    raise TableError(
+                        f"{folder / name} is an input, which the output would replace; choose another "
+                        "folder."
+                    )
+
+    def replaces_input(self, table: Table) -> bool:
+        """Whether a file of the table is replaced by its labelled copy."""
+        is_file = self.path not in (None, "-") and not self.is_folder
+        return is_file and Path(str(self.path)).resolve() in _input_paths(table)
 
     def check_path(self) -> None:
         """Raise if a file could not be written; called before anything is read."""
@@ -67,14 +92,19 @@ class Output:
             for _ in rows:
                 pass
             return
-        refined = f"{self.prefix}unrefined" in added
-        check_columns(table, self, refined)  # of JSON, all are known only now
+        check_columns(table, self.path, added)  # of JSON, all are known only now
         if not self.is_folder:
             write_table(self.path, table, rows, added, self.stdout)
             return
         folder = Path(self.path)
         with nullcontext(folder) if folder.is_dir() else atomic_folder(folder) as target:
             _write_files(target, table, rows, added)
+
+
+def _input_paths(table: Table) -> set[Path]:
+    """The files of a table."""
+    paths = (Path(each.path, name) for each in table.sources for name in each.files or ("",))
+    return {path.resolve() for path in paths}
 
 
 def _write_files(
@@ -94,9 +124,9 @@ def _write_files(
         write_table(str(folder / output_name(name)), file, rows_of(name), added)
 
 
-def check_columns(table: Table, output: Output, refined: bool = True) -> None:
-    """Raise if a table already has one of the columns to be added."""
-    for name in added_columns(output.prefix, refined, output.explain) if output.path else ():
+def check_columns(table: Table, path: str | None, added: Iterable[str]) -> None:
+    """Raise if a table already has one of the columns to be added to it, where it is written."""
+    for name in added if path else ():
         if name in table.columns:
             raise TableError(
                 f"{table.name} already has a column {name!r}; choose another beginning for the "

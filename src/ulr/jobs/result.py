@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import Advice, Fitted, Predictions
+from ulr.classifier import Advice, Fitted, Placement, Predictions, place
+from ulr.label_tree import LabelTree
 from ulr.metrics import (
     Evaluation,
+    MultilabelFigures,
     ReliabilityBin,
     calibration_error,
     evaluate,
@@ -49,6 +51,37 @@ class LabelCounts:
     after: int
 
 
+@dataclass(frozen=True)
+class NodeCounts:
+    """Documents at a node of a tree of labels."""
+
+    path: str
+    level: int  # from 0
+    documents: int  # at the node or below it
+    stayed: int  # at the node; all of them at a leaf
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """Several labels a text."""
+
+    documents: tuple[int, ...]  # that got each label
+    without: int  # documents that got none
+    mean: float  # number of labels a document
+    expected_precision: float  # mean chance of the labels that were given
+
+
+@dataclass(frozen=True)
+class LevelFigures:
+    """Nodes of one level of a tree, of the documents whose true label goes so far."""
+
+    level: int  # from 0
+    documents: int
+    reached: float  # share of them that have a node of the level
+    precision: float  # share of these whose node is the true one
+    accuracy: float  # share of all of them whose node is
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Comparison of all predictions with true labels, which only report."""
@@ -62,6 +95,7 @@ class Comparison:
     after: Evaluation
     calibration_error: float  # expected calibration error of the confidence after refinement
     reliability: tuple[ReliabilityBin, ...]  # accuracy in intervals of that confidence
+    levels: tuple[LevelFigures, ...] = ()  # of a tree of labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +107,7 @@ class Result:
     unknown_documents: int  # without a word that the encoder knows
     truncated_documents: int | None  # cut to the encoder's limit
     student_documents: int  # that a student labelled, and the encoder did not read
-    labels: tuple[LabelCounts, ...]
+    labels: tuple[LabelCounts, ...]  # in a tree, of the most probable leaves
     without_label: int | None  # documents that got the none label
     moved: int | None  # documents whose label refinement changed
     # (label before, label after, documents), the largest first, without documents that have no
@@ -97,6 +131,9 @@ class Result:
     malformed_lines: int | None = None  # of a word-vector file
     comparison: Comparison | None = None  # with true labels
     advice: Advice | None = None  # what an adviser was asked, and what that changed
+    nodes: tuple[NodeCounts, ...] = ()  # of a tree of labels, each above those below it
+    label_sets: LabelSets | None = None  # where documents have several labels
+    multilabel: MultilabelFigures | None = None  # these, compared with true ones
     seconds: float = 0.0
     output: str | None = None
 
@@ -122,10 +159,23 @@ class Tally:
         self._unlabelled = self._by_student = 0
         self._certain: list[ShownDocument] = []
         self._doubtful: list[ShownDocument] = []
+        self._nodes: Counter[int] = Counter()
+        self._given = np.zeros(fitted.n_labels, dtype=np.intp)  # documents that got each label
+        self._without, self._chances = 0, 0.0  # documents that got none, sum of chances
         self._row = 0
 
-    def add(self, texts: Sequence[str], predictions: Predictions) -> None:
-        """Add the next documents."""
+    def add(
+        self, texts: Sequence[str], predictions: Predictions, placement: Placement | None = None
+    ) -> None:
+        """Add the next documents; where labels form a tree, with their placement if it is known."""
+        placement = placement or place(self._fitted, predictions)
+        if placement is not None:
+            self._nodes.update(placement.nodes.tolist())
+        if (chances := self._fitted.chances) is not None:
+            assigned = chances.assigned(predictions)
+            self._given += assigned.sum(axis=0)
+            self._without += int((~assigned.any(axis=1)).sum())
+            self._chances += float(chances.chances(predictions)[assigned].sum())
         confidence, first_row = predictions.confidence, self._row
         self._row += len(texts)
         self._unlabelled += int(predictions.empty.sum())
@@ -164,6 +214,8 @@ class Tally:
             "documents": self._row,
             "unlabelled": self._unlabelled,
             "by_student": self._by_student,
+            "nodes": list(self._nodes.items()),
+            "several": [self._given.tolist(), self._without, self._chances],
             "flows": [[*pair, count] for pair, count in self._flows.items()],
             "histogram": self._histogram.tolist(),
             "shown": {
@@ -185,6 +237,10 @@ class Tally:
         self._histogram += np.array(counts["histogram"], dtype=np.intp)
         self._unlabelled += counts["unlabelled"]
         self._by_student += counts["by_student"]
+        self._nodes.update(dict(counts["nodes"]))
+        given, without, chances = counts["several"]
+        self._given += np.array(given, dtype=np.intp)
+        self._without, self._chances = self._without + without, self._chances + chances
         self._row += counts["documents"]
 
     def result(self, n_empty: int, **about: Any) -> Result:
@@ -221,8 +277,53 @@ class Tally:
             diagnosis=fitted.diagnosis,
             advice=fitted.advice,
             extra_labels=len(fitted.settings.extra_labels or ()),
+            nodes=node_counts(fitted.settings.label_set.tree, self._nodes),
+            label_sets=None if fitted.chances is None else self._label_sets(),
             malformed_lines=getattr(fitted.settings.encoder, "malformed_lines", None),
             **{"truncated_documents": None, **about},
+        )
+
+    def _label_sets(self) -> LabelSets:
+        n_given = int(self._given.sum())
+        mean, precision = n_given / max(self._row, 1), self._chances / max(n_given, 1)
+        return LabelSets(tuple(self._given.tolist()), self._without, mean, precision)
+
+
+def node_counts(tree: LabelTree | None, counts: Mapping[int, int]) -> tuple[NodeCounts, ...]:
+    """Documents of every node, given those that stayed at each; children follow their parent."""
+    if tree is None:
+        return ()
+    totals = {node: counts.get(node, 0) for node in range(len(tree.names))}
+    for node in sorted(totals, key=lambda node: -tree.levels[node]):
+        if tree.parents[node] >= 0:
+            totals[int(tree.parents[node])] += totals[node]
+
+    def below(node: int) -> Iterator[NodeCounts]:
+        for child in tree.children(node).tolist():
+            level = int(tree.levels[child])
+            yield NodeCounts(tree.names[child], level, totals[child], counts.get(child, 0))
+            yield from below(child)
+
+    return tuple(below(-1))
+
+
+def level_figures(tree: LabelTree, truth: Indices, nodes: Indices) -> Iterator[LevelFigures]:
+    """Compare nodes with true leaves, -1 where unknown, level by level."""
+    known = (truth >= 0) & (truth < tree.n_leaves)
+    truth, nodes = truth[known], np.where(nodes < len(tree.names), nodes, -1)[known]
+    for level in range(tree.depth):
+        at_level, levels = tree.at_level(level), np.append(tree.levels, -1)
+        deep = levels[truth] >= level
+        true, found = at_level[truth[deep]], np.append(at_level, -1)[nodes[deep]]
+        reached = levels[found] == level
+        right = true == found
+        n, n_reached = len(true), int(reached.sum())
+        yield LevelFigures(
+            level,
+            n,
+            n_reached / max(n, 1),
+            float(right.sum()) / max(n_reached, 1),
+            float(right.sum()) / max(n, 1),
         )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ulr.errors import LabelError, TableError
+from ulr.label_tree import parts_of
 from ulr.tables import Batch, Table
+
+_GUESSED_ROWS, _GUESSED_LETTERS, _LONGEST_WORD = 200, 2_000, 30
 
 
 def text_columns(table: Table, chosen: Sequence[str], besides: str | None = None) -> list[str]:
@@ -23,6 +27,30 @@ def text_columns(table: Table, chosen: Sequence[str], besides: str | None = None
             return columns
     table.check_columns(["text"], "--text-column")
     return ["text"]
+
+
+def guess_text_column(table: Table) -> str | None:
+    """The column with the longest prose in the first rows; None if there is none.
+
+    Equal values count once, and words as long as addresses and codes do not count.
+    """
+    batch = next(table.batches(), None)
+    if batch is None:
+        return None
+    first = replace(batch, data=batch.data[:_GUESSED_ROWS], raw=None)
+    letters = {name: _prose_letters(first.column(name)) for name in table.columns}
+    best = max(letters, key=letters.__getitem__)
+    return best if letters[best] else None
+
+
+def _prose_letters(values: Sequence[object]) -> int:
+    texts = {value[:_GUESSED_LETTERS] for value in values if isinstance(value, str)}
+    words = (word for text in texts for word in text.split())
+    return sum(
+        sum(map(str.isalpha, word))
+        for word in words
+        if len(word) <= _LONGEST_WORD or not word.isascii()
+    )
 
 
 @dataclass(frozen=True)
@@ -93,15 +121,19 @@ def _documents(
 class LabelMatching:
     """Finds the label that a cell of a table names, ignoring case and blanks around it.
 
+    A label whose name is a path is also found by the end of the path, if no other label has it.
+
     `n_folded` counts the cells that equal a name only if case and blanks are ignored.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
-        self._exact = set(names)
+        ends = Counter(parts_of(name)[-1] for name in names)
+        self._exact = {end: name for name in names if ends[end := parts_of(name)[-1]] == 1}
+        self._exact |= {name: name for name in names}
         folded: dict[str, list[str]] = {}
-        for name in names:
-            folded.setdefault(name.casefold(), []).append(name)
+        for spelled, name in self._exact.items():
+            folded.setdefault(spelled.casefold(), []).append(name)
         self._folded = {key: each[0] for key, each in folded.items() if len(each) == 1}
         self.n_folded = 0
         self.names_found = set[str]()
@@ -112,10 +144,10 @@ class LabelMatching:
         name = " ".join(text.split())
         if name == "":
             return name
-        found = name if name in self._exact else self._folded.get(name.casefold())
+        found = self._exact.get(name) or self._folded.get(name.casefold())
         if found is not None:
             self.names_found.add(found)
-            self.n_folded += found != text
+            self.n_folded += text not in self._exact
         return found
 
     def name_of(self, value: object, where: str) -> str:

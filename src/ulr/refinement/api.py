@@ -54,7 +54,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "discriminant": Method(
-        fit_discriminant, ("cosine",), DiscriminantOptions, version=9, uses_words=True
+        fit_discriminant, ("cosine",), DiscriminantOptions, version=10, uses_words=True
     ),
     "ulr": Method(fit_paper, tuple(DISTANCES), PaperOptions, version=2),
     "none": Method(fit_nearest, tuple(DISTANCES), NoOptions, version=2),
@@ -219,7 +219,7 @@ def score_all(
             f"got {rows.shape[1]}."
         )
     with single_threaded_blas():
-        blocks = Blocks([rows], words=word_counts, n_jobs=n_jobs)
+        blocks = Blocks([rows], words=word_counts, n_jobs=n_jobs, n_labels=rules[0].n_labels)
         blocks.lengths = check_documents(blocks, rules[0].needs_distributions)
         return blocks.score_all(rules)
 
@@ -293,9 +293,11 @@ class Task:
             given.lengths,
             given.words,
             n_jobs=1 if one_block else given.n_jobs,
-            block_rows=given.n_documents if one_block else given.block_rows,
+            block_rows=given.n_documents if one_block else None,
+            n_labels=max(n_labels, len(vectors)),
         )
         fitted = METHODS[self._method].fit(blocks, problem, self._options)
+        blocks.clear_states()
         (predictions, unrefined), scores = blocks.score_all([fitted.rule, fitted.initial_rule], n)
         refinement = Refinement(
             **vars(fitted),

@@ -31,6 +31,7 @@ UNKNOWN, EXCLUDED = -1, -2
 # Few large blocks are faster than many small ones; few documents are faster on one thread.
 _ONE_BLOCK, _BLOCK_NUMBERS = 1 << 22, 1 << 23
 _MOST_ROWS = 16_384  # scores of many labels need memory too
+_MOST_SCORES = 1 << 22  # of a block; a step has about ten arrays of them at once
 
 State = Mapping[str, NDArray[Any]]
 
@@ -90,7 +91,8 @@ class Blocks:
         words: csr_matrix | None = None,  # (n_documents, n_words) counts, where there are texts
         *,
         n_jobs: int | None = None,  # number of threads; every available core by default
-        block_rows: int | None = None,  # chosen from the number of dimensions by default
+        block_rows: int | None = None,  # chosen from the number of dimensions and labels by default
+        n_labels: int = 1,
     ) -> None:
         self.parts = list(parts)
         self.n_dims = int(parts[0].shape[1])
@@ -100,13 +102,14 @@ class Blocks:
         self.lengths = np.zeros(n) if lengths is None else lengths
         self.words = words
         self.n_jobs = n_jobs or available_cores()
+        most_rows = max(1, min(_MOST_ROWS, _MOST_SCORES // n_labels))
         if block_rows is None and n * self.n_dims <= _ONE_BLOCK:
-            block_rows = min(max(n, 1), _MOST_ROWS)
+            block_rows = min(max(n, 1), most_rows)
         elif block_rows is None:
             copied = any(part.dtype != np.float32 for part in parts)
             most = _BLOCK_NUMBERS // 2 if copied else _BLOCK_NUMBERS
             n_blocks = 2  # a power of two of equal blocks gives threads equal work
-            while n * self.n_dims > n_blocks * most or n > n_blocks * _MOST_ROWS:
+            while n * self.n_dims > n_blocks * most or n > n_blocks * most_rows:
                 n_blocks *= 2
             block_rows = -(-n // n_blocks)
         self.block_rows = block_rows
@@ -122,7 +125,6 @@ class Blocks:
         """Apply a step to every block, keep the new states, and add the summaries."""
         n_threads = min(self.n_jobs, self.n_blocks)
         total: Summary | None = None
-        states: list[State] = []
         blocks = map(self._block, self._slices)
         with ExitStack() as stack:
             results: Iterable[tuple[State, Summary]] = map(step, blocks, self._states)
@@ -130,12 +132,15 @@ class Blocks:
                 pool = stack.enter_context(ThreadPoolExecutor(n_threads, thread_name_prefix="ulr"))
                 calls = map(partial, [step] * self.n_blocks, blocks, self._states)
                 results = run_ahead(pool, calls, 2 * n_threads)
-            for state, summary in results:
-                states.append(state)
+            for number, (state, summary) in enumerate(results):
+                self._states[number] = state  # the old one is not kept until the pass is over
                 total = summary if total is None else total + summary
-        self._states = states
         assert total is not None
         return total
+
+    def clear_states(self) -> None:
+        """Forget the per-document state, which is large with many labels."""
+        self._states = [{} for _ in self._slices]
 
     def score_all(
         self, rules: Sequence[Rule], n_documents: int | None = None

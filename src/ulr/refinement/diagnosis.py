@@ -158,7 +158,8 @@ def diagnose(blocks: Blocks, problem: Problem, refinement: Refinement) -> Diagno
     predictions, unrefined = refinement.predictions, refinement.unrefined
     labelled = np.flatnonzero((predictions >= 0) & (unrefined >= 0))
     after, before = predictions[labelled], unrefined[labelled]
-    most = max(constants.DIAGNOSED, constants.DIAGNOSED_PER_LABEL * n_labels)
+    per_label = min(constants.DIAGNOSED_PER_LABEL * n_labels, constants.MOST_SCORES // n_labels)
+    most = max(constants.DIAGNOSED, per_label)
     sample = np.sort(np.random.default_rng(problem.random_state).permutation(len(labelled))[:most])
     documents, lengths = blocks.gather(labelled[sample]), blocks.lengths[labelled[sample]]
     similarity, reliability = documents.T, None
@@ -220,10 +221,12 @@ def match_names(similarity: NDArray[np.floating], labels: Rows) -> tuple[Float, 
     close to every document is not preferred. NaN for labels without documents, or with all of them.
     """
     n_labels = len(similarity)
-    above = (similarity - similarity.mean(axis=0)).astype(np.float64)
-    above -= above.mean(axis=1, keepdims=True)
-    above /= above.std(axis=1, keepdims=True) + 1e-9
-    sums = np.stack([np.bincount(labels, row, minlength=n_labels) for row in above])
+    mean, sums = similarity.mean(axis=0), np.empty((n_labels, n_labels))
+    for label, row in enumerate(similarity):  # one at a time: all in double precision are large
+        above = (row - mean).astype(np.float64)
+        above -= above.mean()
+        above /= above.std() + 1e-9
+        sums[label] = np.bincount(labels, above, minlength=n_labels)
     counts = np.bincount(labels, minlength=n_labels)
     others, own = counts.sum() - counts, np.diag(sums)
     with np.errstate(invalid="ignore", divide="ignore"):

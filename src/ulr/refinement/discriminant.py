@@ -81,14 +81,16 @@ def fit_discriminant(blocks: Blocks, problem: Problem, options: DiscriminantOpti
     n_vectors = n_texts = options.fit_sample
     if n_texts is not None:
         per_label = constants.VECTOR_SAMPLE_PER_LABEL * n_labels
+        per_label = min(per_label, constants.MOST_SCORES // n_labels)
         n_vectors = min(n_texts, max(constants.VECTOR_SAMPLE, per_label))
-    sample = _sample(blocks, n_vectors, problem.random_state)
+    sample = _sample(blocks, n_vectors, problem)
     fit = _Fit(sample, problem, prior, options.constants)
     clusters = fit.cluster(fit.start())
     gaussians, last = fit.fit_gaussians()
     rule = fit.combine(clusters, gaussians, last)
+    sample.clear_states()
     if blocks.words is not None and fit.share > 0.0:
-        texts = _sample(blocks, n_texts, problem.random_state)
+        texts = _sample(blocks, n_texts, problem)
         words = fit_words(
             texts.words,
             texts.score_all([rule])[1],
@@ -101,18 +103,24 @@ def fit_discriminant(blocks: Blocks, problem: Problem, options: DiscriminantOpti
     return fit.result(rule, last)
 
 
-def _sample(blocks: Blocks, most: int | None, random_state: int) -> Blocks:
+def _sample(blocks: Blocks, most: int | None, problem: Problem) -> Blocks:
     """A random sample of the documents; up to half of it are documents of known label."""
     used = np.flatnonzero(blocks.known != EXCLUDED)
     if most is None or len(used) <= most:
         return blocks
-    draw = np.random.default_rng(random_state)
+    draw = np.random.default_rng(problem.random_state)
     known = draw.permutation(used[blocks.known[used] >= 0])[: most // 2]
     others = draw.permutation(used[blocks.known[used] < 0])[: most - len(known)]
     rows = np.sort(np.concatenate([known, others]))
     words = None if blocks.words is None else blocks.words[rows]
-    documents, n_jobs = [blocks.gather(rows)], blocks.n_jobs
-    return Blocks(documents, blocks.known[rows], blocks.lengths[rows], words, n_jobs=n_jobs)
+    return Blocks(
+        [blocks.gather(rows)],
+        blocks.known[rows],
+        blocks.lengths[rows],
+        words,
+        n_jobs=blocks.n_jobs,
+        n_labels=len(problem.anchors),
+    )
 
 
 class _Fit:

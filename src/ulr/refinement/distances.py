@@ -105,7 +105,12 @@ def two_best(scores: NDArray[Number]) -> tuple[Labels, NDArray[Number], NDArray[
 def mean_lead(scores: Single) -> float:
     """Mean lead of the best score over the second, of (n, n_labels) scores; 1 without any lead."""
     _, best, second = two_best(np.asarray(scores, dtype=np.float32).T)
-    lead = float((best - second).mean(dtype=np.float64))
+    return positive_mean(best - second)
+
+
+def positive_mean(leads: Single) -> float:
+    """The mean of leads; 1 without any."""
+    lead = float(leads.mean(dtype=np.float64))
     return lead if 0.0 < lead < np.inf else 1.0
 
 

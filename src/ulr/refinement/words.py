@@ -6,7 +6,7 @@ of a rule as one weight per word and label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ulr.errors import ArrayError
 from ulr.refinement import constants
 from ulr.refinement.blocks import EXCLUDED, UNKNOWN
-from ulr.refinement.distances import Float, Labels, Rows, Single, mean_lead
+from ulr.refinement.distances import Float, Labels, Rows, Single, positive_mean, two_best
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -68,12 +68,17 @@ class WordWeights:
         return cls(columns, **found)
 
 
-def used_words(counts: csr_matrix) -> tuple[NDArray[np.int32], Single]:
-    """Columns and inverse document frequencies of the words in two to half of the documents."""
+def used_words(counts: csr_matrix, at_most: int | None = None) -> tuple[NDArray[np.int32], Single]:
+    """Columns and inverse document frequencies of the words in two to half of the documents.
+
+    Of more than `at_most`, these are the most frequent words.
+    """
     n = counts.shape[0]
     frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
     most = max(constants.FEWEST_WITH_WORD, n / 2)
     columns = np.flatnonzero((frequencies >= constants.FEWEST_WITH_WORD) & (frequencies <= most))
+    if at_most is not None and len(columns) > at_most:
+        columns = np.sort(columns[np.argsort(-frequencies[columns], kind="stable")[:at_most]])
     return columns.astype(np.int32), np.log(n / frequencies[columns]).astype(np.float32)
 
 
@@ -102,19 +107,46 @@ def naive_bayes(totals: Float, everything: Float) -> Single:
     added = constants.SMOOTHING * totals.sum() / totals.shape[1]
     if added <= 0.0:
         return np.zeros(totals.shape, dtype=np.float32)
-    probabilities = (totals + added * overall[:, None]) / (totals.sum(axis=0) + added)
-    return np.log(probabilities / overall[:, None]).astype(np.float32)
+    ratio = totals + added * overall[:, None]  # in place: with many labels, each copy is large
+    ratio /= totals.sum(axis=0) + added
+    ratio /= overall[:, None]
+    return np.log(ratio, out=ratio).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Some documents, and naive Bayes trained on all others."""
+
+    rows: Rows
+    weights: csr_matrix  # (n_rows, n_words) tf-idf
+    table: Single  # (n_words, n_labels)
+
+    def scores(self) -> Single:
+        """(n_rows, n_labels) of the documents."""
+        return np.asarray(self.weights @ self.table)
+
+
+def cross_fitted(
+    weights: csr_matrix, shares_of: Callable[[Rows], Single], hashes: NDArray[np.uint64]
+) -> list[Fold]:
+    """Naive Bayes from tf-idf weights and shares of other folds, which are computed fold by fold."""
+    folds = (hashes >> np.uint64(32)) % np.uint64(constants.FOLDS)
+    rows = [np.flatnonzero(folds == number) for number in range(constants.FOLDS)]
+    totals = [weights[some].T @ shares_of(some) for some in rows]
+    total = np.zeros(totals[0].shape)
+    for own in totals:
+        total += own
+    return [
+        Fold(some, weights[some], naive_bayes(total - own, total))
+        for some, own in zip(rows, totals, strict=True)
+    ]
 
 
 def cross_fitted_scores(weights: csr_matrix, shares: Single, hashes: NDArray[np.uint64]) -> Single:
     """Naive Bayes scores, (n, n_labels), trained on tf-idf weights and shares of other folds."""
-    folds = (hashes >> np.uint64(32)) % np.uint64(constants.FOLDS)
-    rows = [np.flatnonzero(folds == number) for number in range(constants.FOLDS)]
-    totals = [(weights[some].T @ shares[some]).astype(np.float64) for some in rows]
-    total = np.sum(totals, axis=0)
     scores = np.zeros(shares.shape, dtype=np.float32)
-    for some, own in zip(rows, totals, strict=True):
-        scores[some] = weights[some] @ naive_bayes(total - own, total)
+    for fold in cross_fitted(weights, shares.__getitem__, hashes):
+        scores[fold.rows] = fold.scores()
     return scores
 
 
@@ -128,7 +160,7 @@ def content_hashes(counts: csr_matrix) -> NDArray[np.uint64]:
 
 def fit_words(
     counts: csr_matrix,  # (n, n_columns)
-    scores: Single,  # (n, n_labels) of the rule
+    scores: Single,  # (n, n_labels) of the rule; changed in place
     codes: Labels,  # (n,) known labels, see `Block.known`
     log_sizes: Float,  # (n_labels,) the log prior that is part of the scores
     factor: float,  # of the weights
@@ -144,32 +176,42 @@ def fit_words(
     used = np.flatnonzero(codes != EXCLUDED)
     if len(used) < len(codes):
         counts, scores, codes = counts[used], scores[used], codes[used]
-    posterior = _posterior(scores, codes)
-    columns, idf = used_words(counts)
+    n_labels = scores.shape[1]
+
+    def posterior_of(rows: Rows | slice) -> Single:
+        return _posterior(scores[rows], codes[rows])
+
+    columns, idf = used_words(counts, constants.MOST_COUNTED_WEIGHTS // n_labels)
     weights = tf_idf(counts, columns, idf)
-    if len(columns) > constants.MOST_WORDS:
-        totals = (weights.T @ posterior).astype(np.float64)
-        information = (totals * naive_bayes(totals, totals)).sum(axis=1)
-        best = np.sort(np.argpartition(-information, constants.MOST_WORDS)[: constants.MOST_WORDS])
+    most = min(constants.MOST_WORDS, constants.MOST_KEPT_WEIGHTS // n_labels)
+    if len(columns) > most:
+        totals = _totals(weights, posterior_of, n_labels)
+        totals *= naive_bayes(totals, totals)
+        information = totals.sum(axis=1)
+        del totals
+        best = np.sort(np.argpartition(-information, most)[:most])
         columns, idf = columns[best], idf[best]
         weights = tf_idf(counts, columns, idf)
     hashes = content_hashes(counts)
-    from_words = cross_fitted_scores(weights, posterior, hashes)
     sample = np.argsort(hashes, kind="stable")[: constants.MULTIPLIER_SAMPLE]
-    multiplier = _multiplier(from_words, posterior, log_sizes, sample)
+    target = posterior_of(sample)
+    folds = cross_fitted(weights, posterior_of, hashes)
+    multiplier = _multiplier(folds, target, log_sizes, sample)
     if multiplier < constants.LEAST_MULTIPLIER:
         return None
     weight = np.float32(factor * multiplier)
-    both = scores + weight * from_words
-    offsets = np.zeros(scores.shape[1], dtype=np.float32)
+    for fold in folds:  # again, rather than keeping the scores of all
+        scores[fold.rows] += weight * fold.scores()
+    offsets = np.zeros(n_labels, dtype=np.float32)
     if keep_sizes > 0.0:
-        wanted, found = posterior[sample].sum(axis=0), np.zeros(len(offsets))
+        wanted, found = target.sum(axis=0), np.zeros(len(offsets))
         for _ in range(constants.SIZE_STEPS):
-            shifted = both[sample] + found.astype(np.float32)
+            shifted = scores[sample] + found.astype(np.float32)
             sizes = _posterior(shifted, codes[sample]).sum(axis=0)
             found += np.log((wanted + 1.0) / (sizes + 1.0))
         offsets = (keep_sizes * found).astype(np.float32)
-    totals = (weights.T @ _posterior(both + offsets, codes)).astype(np.float64)
+    scores += offsets
+    totals = _totals(weights, posterior_of, n_labels)
     table = weight * naive_bayes(totals, totals)
     if not np.abs(table).max(initial=0.0) < constants.LARGEST_WEIGHT:
         return None
@@ -178,9 +220,21 @@ def fit_words(
     return WordWeights(columns, idf, table, offsets)
 
 
+def _totals(weights: csr_matrix, shares_of: Callable[[slice], Single], n_labels: int) -> Float:
+    """(n_words, n_labels) tf-idf weights of the documents, by their shares."""
+    n, step = weights.shape[0], max(1, constants.MOST_SCORES // n_labels)
+    totals = np.zeros((weights.shape[1], n_labels))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        own = weights if step >= n else weights[rows]
+        totals += own.T @ shares_of(rows)
+    return totals
+
+
 def _posterior(scores: Single, codes: Labels) -> Single:
     """(n, n_labels) softmax of scores; certainty of known labels, zeros for excluded documents."""
-    posterior = np.exp(scores - scores.max(axis=1, keepdims=True))
+    posterior = scores - scores.max(axis=1, keepdims=True)
+    np.exp(posterior, out=posterior)
     posterior /= posterior.sum(axis=1, keepdims=True)
     posterior[codes != UNKNOWN] = 0.0
     known = np.flatnonzero(codes >= 0)
@@ -188,13 +242,22 @@ def _posterior(scores: Single, codes: Labels) -> Single:
     return posterior
 
 
-def _multiplier(scores: Single, posterior: Single, log_sizes: Float, rows: Rows) -> float:
-    """Factor of scores whose softmax, with the log prior, is closest to a posterior in some rows."""
+def _multiplier(folds: list[Fold], posterior: Single, log_sizes: Float, rows: Rows) -> float:
+    """Factor of scores whose softmax, with the log prior, is closest to a posterior of some rows."""
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
 
-    lead = mean_lead(scores)
-    sample, target = scores[rows] / np.float64(lead), posterior[rows].astype(np.float64)
+    leads = np.empty(sum(len(fold.rows) for fold in folds), dtype=np.float32)
+    chosen = np.empty(posterior.shape, dtype=np.float32)
+    places = np.full(len(leads), -1, dtype=np.intp)
+    places[rows] = np.arange(len(rows))
+    for fold in folds:
+        scores, place = fold.scores(), places[fold.rows]
+        _, best, second = two_best(scores.T)
+        leads[fold.rows] = best - second
+        chosen[place[place >= 0]] = scores[place >= 0]
+    lead = positive_mean(leads)
+    sample, target = chosen / np.float64(lead), posterior.astype(np.float64)
 
     def cross_entropy(multiplier: float) -> float:
         logits = multiplier * sample + log_sizes

@@ -48,9 +48,9 @@ class Sampler:
     ) -> None:
         """Add the next documents; those without words are left out."""
         if not self._n_added:
-            n_labels = predictions.probabilities.shape[1]
-            self.least_of_label = min(_LEAST_OF_LABEL, self._size // (2 * n_labels))
             none = np.empty(0, dtype=np.intp)
+            n_labels = predictions.rows(none).probabilities.shape[1]
+            self.least_of_label = min(_LEAST_OF_LABEL, self._size // (2 * n_labels))
             self.drawn = Drawn(none, [], predictions.rows(none), none)
         if truth is None:
             truth = np.full(len(texts), -1, dtype=np.intp)

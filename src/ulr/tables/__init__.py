@@ -3,7 +3,7 @@
 One module per format; `ulr.tables.formats` lists them.
 """
 
-from ulr.tables.batch import Added, Batch
+from ulr.tables.batch import MOST_LETTERS, Added, Batch
 from ulr.tables.formats import (
     FORMAT_NAMES,
     TEXT_FORMATS,
@@ -17,6 +17,7 @@ from ulr.tables.table import Table, find_files, open_table, write_table
 
 __all__ = [
     "FORMAT_NAMES",
+    "MOST_LETTERS",
     "TEXT_FORMATS",
     "Added",
     "Batch",

@@ -17,6 +17,7 @@ Added = Mapping[str, Sequence[Any]]  # values of further columns, by name
 Value = TypeVar("Value")
 
 BATCH_ROWS = 16_384
+MOST_LETTERS = 10_000_000  # of a document; the longest novels have fewer
 _BATCH_LETTERS = 1 << 24
 
 
@@ -86,9 +87,15 @@ class Batch:
                         )
                 values = ["" if value is None else str(value) for value in values]
             parts.append(values)
-        if len(parts) == 1:
-            return parts[0]
-        return [" ".join(filter(None, row)) for row in zip(*parts, strict=True)]
+        if len(parts) > 1:
+            parts = [[" ".join(filter(None, row)) for row in zip(*parts, strict=True)]]
+        if max(map(len, parts[0]), default=0) > MOST_LETTERS:
+            place = next(i for i, text in enumerate(parts[0]) if len(text) > MOST_LETTERS)
+            raise TableError(
+                f"{self.where(place)}: a document of {len(parts[0][place]):,} letters; it can have "
+                f"at most {MOST_LETTERS:,}."
+            )
+        return parts[0]
 
 
 Rows = Iterable[tuple[Batch, Added]]  # what is written
@@ -109,7 +116,12 @@ def in_batches(rows: Iterable[tuple[Value, str]]) -> Iterator[tuple[list[Value],
 
 
 def as_cell(value: Any) -> Any:
-    """A value for a format that has no nested ones and no null; those are JSON and nothing."""
+    """A value for a format that has no nested ones and no null; those are JSON and nothing.
+
+    Tuples are several labels, whose names are joined.
+    """
+    if isinstance(value, tuple):
+        return "; ".join(value)
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None else value

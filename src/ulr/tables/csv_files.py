@@ -22,51 +22,20 @@ import pyarrow.csv
 
 from ulr.errors import TableError
 from ulr.files import open_bytes
-from ulr.tables.batch import BATCH_ROWS, Batch, Rows, as_cell
-from ulr.tables.source import Source, open_text
+from ulr.tables.batch import BATCH_ROWS, MOST_LETTERS, Batch, Rows, as_cell
+from ulr.tables.content import UNCLOSED
+from ulr.tables.source import MOST_LINE_BYTES, Source, check_line, lines_of, open_text
 from ulr.tables.table import Table
 
 _BLOCK_BYTES, _MOST_BYTES = 1 << 20, 1 << 22
 _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
-_DELIMITERS = ",;\t|"
-_SNIFFED_LINES = 20
 _BLANK = ("\n", "\r\n", "\r")
-_UNCLOSED = "unexpected end of data"  # what the csv module says
 
 # Of the whole process; the module has no other, and its default of 128 KiB is short.
-csv.field_size_limit(2**31 - 1)
+csv.field_size_limit(MOST_LETTERS)
 # Arrow's own handler of Ctrl-C, of the whole process too, loses 2 of 85 signals. Blocks are short,
 # so that Python's handler is soon called.
 pa.enable_signal_handlers(False)
-
-
-def delimiter_of(head: str) -> tuple[str, bool]:
-    """The delimiter of a CSV file, and whether its first line names it (``sep=;``).
-
-    The character that splits the first lines into equally many fields, at least two; a comma where
-    there is none.
-    """
-    named = head.partition("\n")[0].strip(' "\r')
-    if named.lower().startswith("sep=") and len(named) == 5:
-        return named[4], True
-    lines = head.splitlines()[:_SNIFFED_LINES]
-    if len(lines) > 1 and not head.endswith("\n"):
-        lines = lines[:-1]
-    best, most = ",", 1
-    for delimiter in _DELIMITERS:
-        widths = list[int]()
-        try:
-            widths.extend(map(len, csv.reader(lines, delimiter=delimiter, strict=True)))
-        except csv.Error as error:
-            if str(error) != _UNCLOSED:  # a row that goes on in later lines
-                continue
-        widths = [width for width in widths if width]
-        if widths and min(widths) == max(widths) > most:
-            best, most = delimiter, widths[0]
-    if most == 1 and lines:  # lines of unequal width: the most frequent one of the header
-        frequent = max(_DELIMITERS, key=lines[0].count)
-        return (frequent if frequent in lines[0] else ","), False
-    return best, False
 
 
 def columns(source: Source) -> list[str]:
@@ -79,7 +48,7 @@ def _beginning(source: Source) -> tuple[list[str], int, int]:
     """The first row, and the lines and bytes, as UTF-8, before the rows of values."""
     n_lines = n_bytes = 0
     with open_text(source) as file:
-        for number, last, fields, text in _rows(source, file):
+        for number, last, fields, text in _rows(source, lines_of(source, file)):
             names_delimiter = text.strip(' "\r\n').lower() == f"sep={source.delimiter}"
             is_skipped = text in _BLANK or (number == 1 and names_delimiter)
             if source.header or (number == 1 and names_delimiter):
@@ -100,12 +69,12 @@ def batches(source: Source) -> Iterator[Batch]:
         elif file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
             file.seek(0)
         file.read(n_bytes)
-        for block in _row_blocks(file):
+        for block in _row_blocks(source, file):
             if (found := _by_pyarrow(source, block)) is not None:
                 data, texts = found
                 n_lines += _count(block, _LINE_FEED)
             else:
-                further = map(bytes.decode, iter(file.readline, b""))
+                further = map(bytes.decode, iter(partial(_line, source, file), b""))
                 data, texts, n_lines = _by_csv_module(source, block.decode(), further, n_lines)
             for row in range(0, len(data), BATCH_ROWS):
                 some = data.slice(row, BATCH_ROWS)
@@ -113,10 +82,16 @@ def batches(source: Source) -> Iterator[Batch]:
                 start += len(some)
 
 
-def _row_blocks(file: IO[bytes]) -> Iterator[bytes]:
+def _line(source: Source, file: IO[bytes]) -> bytes:
+    line = file.readline(MOST_LINE_BYTES)
+    check_line(source, line)
+    return line
+
+
+def _row_blocks(source: Source, file: IO[bytes]) -> Iterator[bytes]:
     """The content of a file in blocks that end with a line, and with a row unless it is long."""
     block, n_quotes = b"", 0
-    while lines := file.read(_BLOCK_BYTES) + file.readline():
+    while lines := file.read(_BLOCK_BYTES) + _line(source, file):
         block += lines
         n_quotes += _count(lines, _QUOTE)
         if n_quotes % 2 == 0 or len(block) >= _MOST_BYTES:
@@ -226,7 +201,9 @@ def _rows(
             yield n_before + start + 1, n_before + end, fields or [""], text
             start = end
     except csv.Error as error:
-        reason = "a quote is never closed" if str(error) == _UNCLOSED else error
+        reason = "a quote is never closed" if str(error) == UNCLOSED else str(error)
+        if "field limit" in reason:
+            reason = f"a field has more than {MOST_LETTERS:,} letters, the most of a document"
         raise TableError(
             f"{source.name}: the row that begins on line {n_before + start + 1} is broken: {reason}."
         ) from None
@@ -240,9 +217,12 @@ def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], for
         delimiter = "\t"
     copied = source.format in ("csv", "tsv") and source.delimiter == delimiter
     field = partial(_field, delimiter=delimiter)
+    is_csv = source.format in ("csv", "tsv")  # whose mark tells Excel the encoding
+    file.write(codecs.BOM_UTF8 if is_csv and source.has_mark else b"")
+    line_end = source.line_end if is_csv else "\n"
     if source.header or not copied:
         header = delimiter.join(map(field, [*names, *added]))
-        file.write(f"{header}\n".encode())
+        file.write(f"{header}{line_end}".encode())
     added_field = cache(field)  # few values are distinct
     for batch, values in rows:
         if copied and batch.raw is not None:
@@ -253,7 +233,7 @@ def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], for
             cells = [pa.array(map(field, batch.column(name)), pa.string()) for name in names]
         cells += [pa.array(map(added_field, values[name]), pa.string()) for name in added]
         lines = pc.binary_join_element_wise(*cells, delimiter)
-        lines = pc.binary_join_element_wise(lines, "\n", "")
+        lines = pc.binary_join_element_wise(lines, line_end, "")
         _, offsets, content = lines.buffers()
         file.write(content.slice(0, np.frombuffer(offsets, np.int32)[len(lines)]))
 

@@ -57,6 +57,8 @@ class TableFormat:
     encoding: str | None = None  # of text formats: UTF-8, or UTF-16 where the file begins like it
     delimiter: str | None = None  # of CSV files
     header: bool = True  # whether a CSV or Excel file has a row of column names
+    sheet: str | None = None  # of an Excel workbook: the first one that is not empty
+    lines: bool = False  # whether lines are documents also where there are several text files
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMAT_NAMES:
@@ -126,6 +128,11 @@ def recognise_format(name: str, given: str | None, head: bytes) -> str:
         return "jsonl" if start.startswith(b"{") else "json"
     first = head.split(b"\n")[0]
     return "tsv" if b"\t" in first and b"," not in first else "csv"
+
+
+def has_mark(head: bytes) -> bool:
+    """Whether a file begins with a byte order mark."""
+    return any(map(head.startswith, _BOMS))
 
 
 def recognise_encoding(head: bytes) -> str:

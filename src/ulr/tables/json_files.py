@@ -12,9 +12,10 @@ from typing import IO, Any
 
 from ulr.errors import TableError
 from ulr.tables.batch import Batch, Record, Rows, in_batches
-from ulr.tables.source import Source, open_text
+from ulr.tables.source import Source, lines_of, open_text
 from ulr.tables.table import Table
 
+_MOST_ARRAY = 1 << 30  # letters; an array is read as a whole, and a small archive can expand to it
 _DECODER = json.JSONDecoder()
 _scan = _DECODER.scan_once  # type: ignore[attr-defined]
 
@@ -56,9 +57,15 @@ def _records(source: Source) -> Iterator[tuple[Record, str]]:
     """Objects, each with the line it was read from; empty in an array."""
     with open_text(source) as file:
         if source.format == "json":
-            yield from ((record, "") for record in _array(source.name, file.read()))
+            text = file.read(_MOST_ARRAY)
+            if len(text) == _MOST_ARRAY:
+                raise TableError(
+                    f"{source.name} is too large for one JSON array; write one object per line "
+                    "(.jsonl)."
+                )
+            yield from ((record, "") for record in _array(source.name, text))
             return
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(lines_of(source, file), 1):
             text = line.strip()
             if not text:
                 continue

@@ -50,7 +50,7 @@ def batches(source: Source) -> Iterator[Batch]:
 
 def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], format_: str) -> None:
     """Write Parquet; columns of a Parquet source keep their types."""
-    arrow_types = {str: pa.string(), float: pa.float64()}
+    arrow_types = {str: pa.string(), float: pa.float64(), tuple: pa.list_(pa.string())}
     further = [pa.field(name, arrow_types[kind]) for name, kind in added.items()]
     formats, as_records = {source.format for source in table.sources}, False
     if formats == {"parquet"}:

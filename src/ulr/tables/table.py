@@ -66,6 +66,11 @@ class Table:
             if not source.is_complete:
                 self._complete(number, keys)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided from the content of files, one sentence each."""
+        return tuple(chain.from_iterable(each.notes for each in self.sources))
+
     def files(self) -> list[Table]:
         """One table per file."""
         return [Table([source]) for source in self.sources]
@@ -75,6 +80,9 @@ class Table:
         n_rows = 0
         for source in self.sources:
             with readable(source):
+                if source.files:
+                    n_rows += len(source.files)
+                    continue
                 if source.format == "parquet":
                     n_rows += module_of("parquet").n_rows(source)
                     continue
@@ -108,8 +116,11 @@ def open_table(
     in an object store, such as ``s3://bucket/texts/*.csv``. Text formats may be gzipped. ``-`` is
     `stdin`. `how` is what names and content do not tell.
     """
+    how = how or TableFormat()
     with contextlib.ExitStack() as stack:
-        sources = []
+        sources, documents = [], _whole_files(names, how)
+        if documents:
+            sources.append(module_of("txt").open_files(documents, how.encoding))
         for name in [names] if isinstance(names, str) else names:
             if name == "-":
                 if stdin is None:
@@ -118,6 +129,8 @@ def open_table(
                 sources.append(open_source("standard input", how, copy))
                 continue
             for found in find_files(name):
+                if found in documents:
+                    continue
                 path: str | Path = found
                 if not is_remote(found) and not os.path.isfile(found):
                     with Path(found).open("rb") as pipe:  # it can be read once only
@@ -128,6 +141,22 @@ def open_table(
             table.all_columns()  # all files need the same columns
         check_same_columns(table.sources)
         yield table
+
+
+def _whole_files(names: str | Sequence[str], how: TableFormat) -> dict[str, None]:
+    """The text files that are one document each: several ones, or those of a folder or pattern."""
+    if how.lines:
+        return {}
+    found: dict[str, None] = {}
+    several = False
+    for name in [names] if isinstance(names, str) else names:
+        if name == "-" or is_remote(name):
+            continue
+        files = find_files(name)
+        texts = [each for each in files if (how.format or format_of_name(each)) == "txt"]
+        several = several or (bool(texts) and files != [name])
+        found |= dict.fromkeys(texts)
+    return found if several or len(found) > 1 else {}
 
 
 def find_files(name: str) -> list[str]:
@@ -168,7 +197,7 @@ def write_table(
     added: dict[str, type],
     stdout: IO[bytes] | None = None,
 ) -> None:
-    """Write batches of a table with added columns, whose types are `str` or `float`.
+    """Write batches of a table with added columns: `str`, `float`, or `tuple` for several labels.
 
     The ending of the path or address says the format; ``-`` is standard output, in the format of
     the table's first file. A file appears when it is complete.

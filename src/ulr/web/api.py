@@ -195,7 +195,7 @@ def document(session: AnySession, latest: AnyRun, row: int) -> schemas.Document:
     """One document, with the probability of each label."""
     if not 1 <= row <= session.n_rows:
         raise HTTPException(404, f"there is no row {row}; rows are 1 to {session.n_rows}.")
-    probabilities = latest.predictions.probabilities[row - 1].round(4).tolist()
+    probabilities = latest.predictions.rows(slice(row - 1, row)).probabilities[0].round(4).tolist()
     return schemas.Document(
         row=row,
         text=latest.corpus.documents.texts[row - 1],

@@ -5,7 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ulr.classifier import Settings, empty_texts, encode_documents, fit, resolve
+from ulr.classifier import (
+    Fitted,
+    Settings,
+    empty_texts,
+    encode_documents,
+    fit,
+    known_labels,
+    refit,
+    resolve,
+)
 from ulr.encoders import Encoder
 from ulr.jobs import Tally
 from ulr.report import Layout, Sampler
@@ -24,7 +33,7 @@ def classify(
     if corpus is None or corpus.columns != columns:
         session.corpus = corpus = _read(session, columns, settings, job)
     documents, texts = corpus.documents, corpus.documents.texts
-    fitted = fit(documents, settings, job, y=choices.known(len(texts)))
+    fitted = _fit(corpus, settings, choices, before, job)
     assert fitted.predictions is not None
     if before is not None and before.corpus is corpus:
         shown, layout = before.shown, before.layout
@@ -45,6 +54,17 @@ def classify(
     run = Run(number, choices, corpus, fitted, result, shown, layout)
     job.check()
     session.run = replace(run, view=as_json(run, before))
+
+
+def _fit(
+    corpus: Corpus, settings: Settings, choices: Choices, before: Run | None, job: Job
+) -> Fitted:
+    """Fit, or only take up corrections where neither documents nor labels have changed."""
+    documents, known = corpus.documents, choices.known(len(corpus.documents.texts))
+    if before is None or before.corpus is not corpus or before.choices.labels != choices.labels:
+        return fit(documents, settings, job, y=known)
+    codes, _ = known_labels(known, settings.label_set.names, len(known))
+    return refit(before.fitted, codes, job)
 
 
 def _read(session: Session, columns: tuple[str, ...], settings: Settings, job: Job) -> Corpus:

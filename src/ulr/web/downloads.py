@@ -43,7 +43,8 @@ def write_download(session: Session, run: Run, what: What, format_: Format) -> t
 def _write_table(session: Session, run: Run, path: Path) -> None:
     taken = set(session.table.columns)
     prefixes = ("ulr_", *(f"ulr{i}_" for i in range(2, 1_000)))
-    prefix = next(each for each in prefixes if taken.isdisjoint(added_columns(each)))
+    settings = run.fitted.settings
+    prefix = next(each for each in prefixes if taken.isdisjoint(added_columns(each, settings)))
     documents, texts = Documents(session.table, run.corpus.columns), run.corpus.documents.texts
     fitted = replace(run.fitted, predictions=session.corrected(run))
     output = Output(str(path), prefix)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ulr.classifier import EncodedTexts, Fitted, Predictions
 from ulr.errors import InputError, LabelError, TableError
-from ulr.jobs import Result
+from ulr.jobs import Result, guess_text_column
 from ulr.labels import as_label_set
 from ulr.report import Layout
-from ulr.tables import Table, open_source
+from ulr.tables import MOST_LETTERS, Table, open_source
 from ulr.web.jobs import Job
 from ulr.web.settings import ServerSettings
 
@@ -122,7 +122,13 @@ class Session:
                     ["" if v is None else str(v)[:_PREVIEW_LETTERS] for v in row] for row in first
                 ]
             n_rows += len(batch)
-            n_letters += sum(len(v) for column in values for v in column if isinstance(v, str))
+            lengths = [len(v) for column in values for v in column if isinstance(v, str)]
+            n_letters += sum(lengths)
+            if max(lengths, default=0) > MOST_LETTERS:
+                raise TableError(
+                    f"{self.name} has a cell of {max(lengths):,} letters; a document can have at most "
+                    f"{MOST_LETTERS:,}."
+                )
             if n_rows > self._settings.max_rows:
                 raise TableError(
                     f"{self.name} has more than {self._settings.max_rows:,} rows, the limit of this "
@@ -135,11 +141,10 @@ class Session:
         return n_rows, preview
 
     def _text_columns(self) -> tuple[str, ...]:
-        """The column that most probably has the texts: named so, or with the longest values."""
+        """The column that most probably has the texts: named so, or with the longest prose."""
         if "text" in self.table.columns:
             return ("text",)
-        lengths = [sum(map(len, column)) for column in zip(*self.preview, strict=True)]
-        return (self.table.columns[int(np.argmax(lengths))],)
+        return (guess_text_column(self.table) or self.table.columns[0],)
 
     def set_labels(self, given: Sequence[tuple[int | None, str, Sequence[str]]]) -> None:
         """Replace the labels by id (None for a new label), name and phrases of each.

@@ -1,0 +1,115 @@
+"""Files as people have them on the command line: what is decided is said, and nothing is lost."""
+
+import csv
+import subprocess
+import sys
+
+import pytest
+
+LABELS = "sports, business, weather"
+TEXTS = ["The striker scored twice", "Shares fell after a loan", "Heavy rain and fog", "A penalty"]
+
+
+@pytest.fixture
+def classify(tmp_path, monkeypatch, command, word_vectors):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, stdin=None, labels=LABELS):
+        return command("classify", *arguments, "-l", labels, "--encoder", word_vectors, stdin=stdin)
+
+    return run
+
+
+def write(path, rows):
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def test_plain_text_on_standard_input_keeps_its_first_line(classify):
+    result = classify("-", "-o", "-", stdin="\n".join(TEXTS).encode())
+    assert result.code == 0
+    assert result.err.count("\n") == 1
+    assert "ulr: standard input is read as text, one document per line" in result.err
+    assert result.out.count("\n") == len(TEXTS)
+
+
+def test_the_column_with_the_longest_prose_is_read_and_named(classify, tmp_path):
+    code, address = "Zm9vYmFy" * 30, "https://a.b/" + "long-name-of-a-page/" * 9
+    rows = [
+        (i, code + str(i), address + str(i), "always the same notice", text)
+        for i, text in enumerate(TEXTS)
+    ]
+    source = write(tmp_path / "in.csv", [("id", "code", "address", "notice", "body"), *rows])
+    result = classify(source, "--json")
+    assert result.code == 0
+    assert (
+        "the texts are read from the column 'body'; not from: id, code, address, notice (-t)"
+        in result.err
+    )
+    assert classify(source, "-t", "body", "--json").err == ""
+    write(source, [("id", "n"), (1, 2)])
+    assert "has no column 'text'; it has: id, n" in classify(source).err
+
+
+def test_an_input_can_be_replaced_by_its_labelled_copy_which_is_said(classify, tmp_path, read_csv):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    result = classify("in.csv", "-o", "in.csv", "--force")
+    assert result.code == 0
+    assert "the input in.csv will be replaced by its labelled copy" in result.err
+    assert [row["text"] for row in read_csv(source)] == TEXTS
+    assert "ulr_label" in read_csv(source)[0]
+
+
+@pytest.mark.parametrize("cluster", [[], ["--part", "0/1"]], ids=["alone", "part"])
+def test_an_output_never_replaces_one_of_several_inputs(classify, tmp_path, cluster):
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path / "in" / name, [["text"], *[[text] for text in TEXTS]])
+    before = (tmp_path / "in" / "a.csv").read_bytes()
+    result = classify("in", "-o", "in/", "--force", *cluster)
+    assert result.code == 1
+    assert "a.csv is an input, which the output would replace" in result.err
+    assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["a.csv", "b.csv"]
+    if not cluster:
+        result = classify("in/a.csv", "in/b.csv", "-o", "in/b.csv", "--force")
+        assert "is one of several inputs" in result.err
+    assert (tmp_path / "in" / "a.csv").read_bytes() == before
+
+
+def test_an_output_never_replaces_the_labels(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    labels = write(
+        tmp_path / "labels.csv", [["label", "colour"], ["sports", "red"], ["weather", ""]]
+    )
+    result = classify(source, "-o", "labels.csv", "--force", labels=labels)
+    assert (result.code, "labels.csv is read by this job" in result.err) == (1, True)
+    result = classify(source, labels=labels)
+    assert (result.code, "not used: 'colour'" in result.err) == (0, True)
+
+
+def test_labels_that_a_spreadsheet_would_calculate_are_warned_of(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    result = classify(source, labels="=cmd|x: sports, -1: rain, business")
+    assert result.code == 0
+    assert (
+        "Warning: A spreadsheet that opens the labels '=cmd|x' in a CSV file"
+        in result.out.replace("\n", " ")
+    )
+
+
+def test_stopped_after_a_file_was_written_says_so(tmp_path):
+    script = """
+import os, signal, sys
+from ulr.cli.console import plain_errors
+from ulr.files import atomic_file
+with plain_errors() as outputs:
+    outputs.watch("-", None, *sys.argv[1:])
+    with atomic_file(sys.argv[1]) as file:
+        file.write(b"new")
+    signal.raise_signal(signal.SIGINT)
+"""
+    (tmp_path / "out.csv").write_bytes(b"old")
+    names = [str(tmp_path / name) for name in ("out.csv", "report.html")]
+    run = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, check=False)
+    assert run.stderr.decode().splitlines()[0] == f"ulr: stopped after {names[0]} was written."
