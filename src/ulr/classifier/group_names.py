@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ulr.advisers import Interview, ask_for_name
-from ulr.classifier.settings import Settings
+from ulr.classifier.encoding import EncodedTexts
+from ulr.classifier.model import Fitted
 from ulr.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
@@ -18,13 +19,16 @@ _SHOWN = 4  # documents of a group that a question shows
 
 def with_advised_names(
     missing: tuple[MissingLabel, ...],
-    texts: Sequence[str],
-    settings: Settings,
+    fitted: Fitted,
+    documents: EncodedTexts | Sequence[str] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> tuple[MissingLabel, ...]:
     """The groups with the names that the adviser of the settings gives them, one question each."""
+    settings = fitted.settings
     if settings.adviser is None or not missing:
         return missing
+    given = fitted.documents if documents is None else documents
+    texts = given.texts if isinstance(given, EncodedTexts) else given or ()
     progress.stage("Asking the adviser", len(missing), "questions")
     questions = [
         ask_for_name(

@@ -66,7 +66,7 @@ class MissingLabel:
         The label that has most of its documents in the group, which has no other label as often: the
         name may be a phrase for that label rather than a label of its own. Else None.
     advised_name
-        The name that the adviser of the settings gives the group; None without one.
+        The name that the adviser gives the group, whose word stays a phrase; None without one.
     """
 
     name: str
@@ -132,7 +132,6 @@ class Suggestions:
                 Label(each.name, each.phrases + self.phrases.get(each.name, ())) for each in found
             ]
         for each in self.missing:
-            # The documents were found to be attracted by the word, not by the adviser's name.
             if each.better_name_for is None:
                 name = each.advised_name or each.name
                 found.append(Label(name, tuple(dict.fromkeys((name, each.name)))))
@@ -180,11 +179,9 @@ def suggest(
     )
     candidates = encode_candidates(fitted, [*cluster_words, *label_words])
     missing = _missing(view, clusters, cluster_words, candidates)
-    texts = fitted.documents if documents is None else documents
-    texts = texts.texts if isinstance(texts, EncodedTexts) else texts or ()
     return Suggestions(
         examined=len(view.texts),
-        missing=with_advised_names(missing, texts, fitted.settings, progress),
+        missing=with_advised_names(missing, fitted, documents, progress),
         merge=_merges(view),
         split=_splits(view),
         phrases=_phrases(view, label_words, candidates),
