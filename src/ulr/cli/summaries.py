@@ -195,6 +195,9 @@ def _print_headline(console: Console, result: Result) -> None:
             console.print(f"Warning: {sentence}{option}", style="yellow")
         for note in result.diagnosis.notes:
             console.print(f"Warning: {note}", style="yellow")
+    if result.advice is not None:
+        for line in result.advice.sentences:
+            console.print(line)
     console.print()
 
 
