@@ -30,7 +30,8 @@ if TYPE_CHECKING:
         WordEvidence,
         explain,
     )
-    from ulr.classifier.fitting import fit, known_labels, refit, teach
+    from ulr.classifier.fitting import fit, refit, teach
+    from ulr.classifier.known import known_labels
     from ulr.classifier.model import Fitted, Predictions
     from ulr.classifier.multilabel import LabelChances
     from ulr.classifier.persistence import check_model_folder, load, save
@@ -101,7 +102,8 @@ __getattr__ = lazy_names(
     ),
     explanation="MOST_LEFT_OUT Explanation WordEvidence explain",
     estimator="DatalessClassifier",
-    fitting="fit known_labels refit teach",
+    fitting="fit refit teach",
+    known="known_labels",
     model="Fitted Predictions",
     multilabel="LabelChances",
     persistence="check_model_folder load save",

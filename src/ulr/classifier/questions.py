@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import vstack
 
 from ulr.classifier.encoding import EncodedTexts, text_encoder
-from ulr.classifier.fitting import known_labels, refit
+from ulr.classifier.fitting import refit
+from ulr.classifier.known import known_labels
 from ulr.classifier.model import Fitted, Indices
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import count_words
