@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = 60
-NAMES = ("ask", "explain", "multilabel", "suggest", "trees", "update")
+NAMES = ("ask", "explain", "llm", "multilabel", "suggest", "trees", "update")
 PAGES = ["README.md", *(f"docs/{name}.md" for name in NAMES)]
 
 

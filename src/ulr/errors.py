@@ -10,6 +10,7 @@ UlrError
     ├── EncoderError: an encoder, or the weights it needs
     ├── TrainingError: pairs, settings or checkpoints of a training run
     ├── ModelError: a saved model
+    ├── AdviserError: a language model that advises, or its answers
     └── ClusterError: workers, or the folder of a job that they share
 
 `UlrWarning` is the category of warnings.
@@ -95,6 +96,10 @@ class TrainingError(InputError):
 
 class ModelError(InputError):
     """A saved model that cannot be read or written."""
+
+
+class AdviserError(InputError):
+    """A language model that cannot be asked, or whose answers cannot be kept."""
 
 
 class ClusterError(InputError):

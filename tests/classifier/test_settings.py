@@ -32,7 +32,9 @@ def test_the_estimator_has_the_parameters_and_defaults_of_settings():
 
 def test_every_parameter_is_an_option_of_the_command_line():
     options = {each.name for each in fields(ClassifierOptions)}
-    assert {each.name for each in fields(Settings)} - options == {"ignore_y"}  # a file has no y
+    # A file has no y; the options of a language model make an adviser.
+    others = {"ignore_y", "adviser", "adviser_budget"}
+    assert {each.name for each in fields(Settings)} - options == others
 
 
 def test_settings_are_frozen_validated_and_picklable():

@@ -254,7 +254,7 @@ def test_true_values_that_are_no_label_are_counted(tmp_path, none_share):
     truth = ["sports", "off topic", "weather", "off topic", "spam"]
     rows = [(i, DOCUMENTS[i][0], value) for i, value in enumerate(truth)]
     path = write_rows(tmp_path / "in.csv", rows)
-    result = evaluate(path, none_share=none_share)[1]
+    result = evaluate(path, none_share=none_share)
     found = result.comparison
     assert (found.other_truth, found.other_values) == (3, ("off topic", "spam"))
     # Without a none label they are in no figure; with one, it is the right label of these documents.

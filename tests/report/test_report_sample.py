@@ -8,11 +8,11 @@ from ulr.report import Sampler
 
 
 def predictions(labels, n_labels, empty=None):
-    labels, n = np.asarray(labels, dtype=np.intp), len(labels)
+    labels = np.asarray(labels, dtype=np.intp)
+    scores, n = np.zeros((len(labels), n_labels), dtype=np.float32), len(labels)
     empty = np.zeros(n, dtype=bool) if empty is None else empty
-    scores = np.full((n, n_labels), 0.1, dtype=np.float32)
-    none = np.empty((n, 0))
-    return Predictions(labels, scores, labels, empty, np.zeros_like(empty), np.ones(n), none)
+    nobody = np.zeros_like(empty)
+    return Predictions(labels, scores, labels, empty, nobody, np.ones(n), np.empty((n, 0)))
 
 
 def draw(labels, batch, size=100, seed=0, n_labels=5, empty=None):

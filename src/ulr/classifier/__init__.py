@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ulr.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ulr.classifier.advice import Advice, advise
     from ulr.classifier.description import LabelDescription, describe
     from ulr.classifier.encoding import (
         EncodedTexts,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_LEFT_OUT",
+    "Advice",
     "DatalessClassifier",
     "Drift",
     "EncodedTexts",
@@ -59,6 +61,7 @@ __all__ = [
     "Split",
     "Suggestions",
     "WordEvidence",
+    "advise",
     "as_texts",
     "ask",
     "check_model_folder",
@@ -90,6 +93,7 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
+    advice="Advice advise",
     description="LabelDescription describe",
     encoding=(
         "EncodedTexts encode encode_documents encode_extra_labels encode_labels share_to_read "

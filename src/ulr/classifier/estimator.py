@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ulr.classifier.advice import advise
 from ulr.classifier.description import LabelDescription, describe
 from ulr.classifier.encoding import given_vectors, words_to_read
 from ulr.classifier.explanation import Explanation, explain
@@ -113,6 +114,13 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Several labels a text: their least chance, below 1 (True is 0.5), or their mean number. `predict`
         then returns the indicator matrix, and `predict_proba` the chance of every label.
 
+    adviser
+        A language model that is asked a bounded number of questions, and whose answers are weighted
+        by how often they are right: an `ulr.advisers.OpenAIAdviser`, or any function from a prompt to
+        an answer (docs/llm.md). None for no adviser; then nothing leaves the machine.
+    adviser_budget
+        Most questions.
+
     Attributes
     ----------
     classes_
@@ -135,6 +143,8 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Passes over the texts.
     extra_labels_
         The names of the extra labels.
+    advice_
+        What the adviser was asked, and what its answers changed; None without one.
 
     Examples
     --------
@@ -194,7 +204,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             label_embeddings=label_embeddings,
             extra_texts=() if extra_texts is None else as_texts(extra_texts),
         )
-        self._hold(fitted)
+        self._hold(advise(fitted))
         for sentence in fit_warnings(fitted):
             warnings.warn(sentence, UlrWarning, stacklevel=2)
         return self
@@ -405,7 +415,7 @@ class DatalessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method_, self.distance_ = fitted.settings.method, fitted.settings.distance
         self.refinement_, self.diagnosis_ = fitted.refinement, fitted.diagnosis
         self.centroids_, self.n_iter_ = fitted.centroids, fitted.n_iter
-        self.extra_labels_ = fitted.settings.extra_labels or ()
+        self.extra_labels_, self.advice_ = fitted.settings.extra_labels or (), fitted.advice
         names, integers = fitted.names[:-1], fitted.integer_classes
         # Integers are positions in the sorted names, so that the none label is the last of them.
         n_sorted = fitted.n_labels if integers else len(names)

@@ -25,6 +25,7 @@ from ulr.refinement import Diagnosis, Refinement, Rule, score_all
 from ulr.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from ulr.classifier.advice import Advice
     from ulr.classifier.multilabel import LabelChances
     from ulr.classifier.reference import Reference
 
@@ -152,6 +153,8 @@ class Fitted:
     documents, known
         The fitted texts with their vectors, and their known labels: (n_texts,) codes of
         `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
+    advice
+        What an adviser was asked, and what its answers changed; None without one.
     inputs
         What the fit was given beside these, for `refit`; None in a classifier that was loaded.
     """
@@ -175,6 +178,7 @@ class Fitted:
     documents: EncodedTexts | None = field(default=None, repr=False)
     known: NDArray[np.int32] | None = field(default=None, repr=False)
     inputs: FitInputs | None = field(default=None, repr=False)
+    advice: Advice | None = field(default=None, repr=False)
 
     @property
     def n_labels(self) -> int:

@@ -33,7 +33,7 @@ _MOST_JSON_BYTES = 64 << 20
 _LARGEST = 1e30  # in arrays and settings; products of larger numbers overflow
 _INTEGER_ARRAYS = ("normalize", "subtract_square", "words.columns")
 # Labels and encoder are saved in forms of their own; the others concern this machine.
-_NOT_SAVED = ("labels", "encoder", "n_jobs", "cache")
+_NOT_SAVED = ("labels", "encoder", "n_jobs", "cache", "adviser", "adviser_budget")
 _REFERENCE_ARRAYS = ("counts", "shares", "centroids", "levels")
 Arrays = dict[str, NDArray[Any]]
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ulr import encoders, refinement  # their names load when they are used
 from ulr.errors import LabelError, ParameterError
+from ulr.label_files import shown
 from ulr.labels import LabelSet, as_label_set, check_extra_labels, in_template
 from ulr.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
+    from ulr.advisers import Adviser
     from ulr.encoders import AnyEncoder
 
 
@@ -47,6 +49,9 @@ class Settings:
     ignore_y: bool = False
     path_threshold: float = 0.5
     multilabel: bool | float = False
+    adviser: Adviser | None = None
+    # Some 10 questions about labels, 50 documents that judge and 100 that help.
+    adviser_budget: int = 160
 
     def __post_init__(self) -> None:
         labels = as_label_set(self.labels)
@@ -84,6 +89,7 @@ class Settings:
                 "and none_share do not go together; with a least chance, such as 0.5, texts "
                 "may have no label.",
             )
+        self._check_adviser()
         if self.none_share is None:
             return
         if not _is_number(self.none_share) or not 0 < self.none_share < 1:
@@ -92,6 +98,23 @@ class Settings:
             raise ParameterError(
                 "none_label",
                 f"must be a name that is none of the labels; got {self.none_label!r}.",
+            )
+
+    def _check_adviser(self) -> None:
+        if self.adviser is not None and not callable(self.adviser):
+            raise ParameterError(
+                "adviser",
+                "must be an OpenAIAdviser or a function from a prompt to an answer; got "
+                f"{shown(self.adviser)}.",
+            )
+        if self.adviser is not None and self.multilabel:
+            raise ParameterError(
+                "adviser", "gives a document one label; leave it out, or several labels a text."
+            )
+        budget = self.adviser_budget
+        if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+            raise ParameterError(
+                "adviser_budget", f"must be an integer of at least 1; got {shown(budget)}."
             )
 
     @property
@@ -138,6 +161,7 @@ class Settings:
             distance="cosine",
             extra_labels=None,
             strong_share=1.0,
+            adviser=None,
         )
 
     @property

@@ -19,6 +19,7 @@ from ulr.classifier.candidates import Candidates, encode_candidates, terms_of
 from ulr.classifier.description import characteristic_words
 from ulr.classifier.encoding import EncodedTexts
 from ulr.classifier.examined import Examined, Rows, examined, is_confident
+from ulr.classifier.group_names import with_advised_names
 from ulr.classifier.model import Fitted
 from ulr.errors import LabelError
 from ulr.labels import Label, LabelSet, as_label_set
@@ -64,6 +65,8 @@ class MissingLabel:
     better_name_for
         The label that has most of its documents in the group, which has no other label as often: the
         name may be a phrase for that label rather than a label of its own. Else None.
+    advised_name
+        The name that the adviser gives the group, whose word stays a phrase; None without one.
     """
 
     name: str
@@ -75,6 +78,7 @@ class MissingLabel:
     own: float
     labels: tuple[tuple[str, float], ...]
     better_name_for: str | None
+    advised_name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,9 +131,10 @@ class Suggestions:
             found = [
                 Label(each.name, each.phrases + self.phrases.get(each.name, ())) for each in found
             ]
-        found += [
-            Label(each.name, (each.name,)) for each in self.missing if each.better_name_for is None
-        ]
+        for each in self.missing:
+            if each.better_name_for is None:
+                name = each.advised_name or each.name
+                found.append(Label(name, tuple(dict.fromkeys((name, each.name)))))
         return as_label_set(LabelSet(tuple(found)))
 
 
@@ -173,9 +178,10 @@ def suggest(
         view.texts, confident, len(view.names), _WORDS_PER_CLUSTER, terms_of
     )
     candidates = encode_candidates(fitted, [*cluster_words, *label_words])
+    missing = _missing(view, clusters, cluster_words, candidates)
     return Suggestions(
         examined=len(view.texts),
-        missing=_missing(view, clusters, cluster_words, candidates),
+        missing=with_advised_names(missing, fitted, documents, progress),
         merge=_merges(view),
         split=_splits(view),
         phrases=_phrases(view, label_words, candidates),

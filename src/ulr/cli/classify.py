@@ -7,6 +7,7 @@ from typing import Annotated
 from ulr.cli.cluster import ClusterOptions, classify_on_cluster, needs_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
+from ulr.cli.language_model import LanguageModelOptions, print_plan
 from ulr.cli.options import (
     ClassifierOptions,
     Explain,
@@ -32,6 +33,7 @@ ReportFile = Annotated[
 def classify(
     inputs: InputOptions,
     classifier: ClassifierOptions,
+    llm: LanguageModelOptions,
     output: OutputOptions,
     cluster: ClusterOptions,
     save_model: SaveModel = None,
@@ -55,11 +57,15 @@ def classify(
 
     cat posts.jsonl | ulr classify - -l "praise, complaint" -o - | head
 
+    ulr classify news.csv -l labels.txt --llm http://localhost:11434/v1 --llm-model qwen2.5
+
     ulr classify 'texts/*.parquet' -l labels.yaml -o labelled/ --cluster local
 
     ulr classify 's3://bucket/texts/*.parquet' -l labels.yaml -o s3://bucket/labelled/
     """
     if needs_cluster(inputs, output, cluster):
+        with plain_errors():
+            llm.check_one_machine()
         if explain:
             note_no_effect("--explain", "with several workers; use 'ulr predict --explain'")
         classify_on_cluster(inputs, classifier, output, cluster, save_model, report, json)
@@ -77,8 +83,11 @@ def classify(
             check_report_path(report, output.force)
         with ProgressBar() as progress, inputs.open() as documents:
             note_replaced(target, documents)
-            settings = classifier.settings(progress)
+            settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
+            if llm.llm and llm.llm_dry_run:
+                print_plan(documents, settings, support, progress, json)
+                return
             run = classify_documents if report is None else report_documents
             fitted, result, *pages = run(documents, settings, target, progress, support=support)
             for page in pages:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import LABELS, option, option_groups
+from ulr.cli.language_model import LanguageModelOptions, print_plan
 from ulr.cli.options import ClassifierOptions, InputOptions, Json
 from ulr.cli.summaries import print_evaluation
 
@@ -14,6 +15,7 @@ from ulr.cli.summaries import print_evaluation
 def evaluate(
     inputs: InputOptions,
     classifier: ClassifierOptions,
+    llm: LanguageModelOptions,
     truth: Annotated[
         str,
         option(LABELS, "--truth", help="Column of the true labels, used only for the figures."),
@@ -36,8 +38,11 @@ def evaluate(
         from ulr.jobs import classify
 
         with ProgressBar() as progress, inputs.open() as documents:
-            settings = classifier.settings(progress)
+            settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
+            if llm.llm and llm.llm_dry_run:
+                print_plan(documents, settings, support, progress, json)
+                return
             _, result = classify(
                 documents, settings, None, progress, support=support, truth_column=truth
             )

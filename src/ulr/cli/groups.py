@@ -15,6 +15,7 @@ import typer
 
 INPUT, LABELS, REFINEMENT = "Input", "Labels", "Refinement"
 OUTPUT, CLUSTER, ADVANCED = "Output", "Cluster", "Advanced"
+LANGUAGE_MODEL = "Language model"
 
 
 def option(panel: str, *names: str, help: str, **settings: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -286,8 +286,8 @@ class ClassifierOptions:
             Path(each).resolve() for each in own if each and is_label_file(each)
         }
 
-    def settings(self, progress: Progress) -> Settings:
-        """The settings of the classifier, with the encoder loaded."""
+    def settings(self, progress: Progress, **more: Any) -> Settings:
+        """The settings of the classifier and further ones, with the encoder loaded."""
         from ulr.classifier import resolve
         from ulr.labels import labels_from_arguments
 
@@ -313,7 +313,7 @@ class ClassifierOptions:
         }
         for each in given["labels"].notes:
             note(each)
-        return resolve(Settings(**given), progress)
+        return resolve(Settings(**given | more), progress)
 
     def support(self, settings: Settings, inputs: InputOptions, documents: Documents) -> Support:
         """Labelled examples and further texts."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
+from ulr.cli.language_model import LanguageModelOptions, print_plan
 from ulr.cli.options import ClassifierOptions, InputOptions, Json, Truth
 from ulr.cli.summaries import print_summary
 
@@ -15,6 +16,7 @@ from ulr.cli.summaries import print_summary
 def report(
     inputs: InputOptions,
     classifier: ClassifierOptions,
+    llm: LanguageModelOptions,
     output: Annotated[str, option(OUTPUT, "--output", "-o", help="HTML file for the report.")],
     truth: Truth = None,
     force: Annotated[bool, option(OUTPUT, "--force", help="Replace an existing file.")] = False,
@@ -38,8 +40,11 @@ def report(
 
         check_report_path(output, force)
         with ProgressBar() as progress, inputs.open() as documents:
-            settings = classifier.settings(progress)
+            settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
+            if llm.llm and llm.llm_dry_run:
+                print_plan(documents, settings, support, progress, json)
+                return
             _, result, page = report_documents(
                 documents, settings, None, progress, support=support, truth_column=truth
             )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ulr.cli.console import ProgressBar, new_console, plain_errors, print_json
 from ulr.cli.groups import LABELS, OUTPUT, option, option_groups
+from ulr.cli.language_model import LanguageModelOptions, print_sent
 from ulr.cli.options import ClassifierOptions, InputOptions, Json, note_no_effect
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ Force = Annotated[bool, option(OUTPUT, "--force", help="Replace an existing file
 def suggest(
     inputs: InputOptions,
     classifier: ClassifierOptions,
+    llm: LanguageModelOptions,
     labels_out: LabelsOut = None,
     phrases: WithPhrases = False,
     force: Force = False,
@@ -61,9 +63,12 @@ def suggest(
             if given and labels_out is None:
                 note_no_effect(name, "without --labels-out")
         with ProgressBar() as progress, inputs.open() as documents:
-            settings = classifier.settings(progress)
+            settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
             found = suggest_labels(documents, settings, progress, support=support)
+        if llm.llm and llm.llm_dry_run:
+            print_sent(settings, json)
+            return
         if labels_out is not None:
             write_labels(found.suggestions.labels_with(settings.label_set, phrases), labels_out)
         if json:
@@ -104,7 +109,8 @@ def _print_missing(console: Console, found: SuggestJob) -> None:
         other = each.better_name_for
         kind = "a new label" if other is None else f"or a phrase for {other!r}"
         labels = ", ".join(f"{name} {share:.0%}" for name, share in each.labels)
-        console.print(f"  {each.name}, {kind}: {each.size:,} documents, now {labels}")
+        name = f"{each.advised_name} ({each.name})" if each.advised_name else each.name
+        console.print(f"  {name}, {kind}: {each.size:,} documents, now {labels}")
         console.print(f"    words: {', '.join(each.words)}")
         for position in each.documents[:_SHOWN_DOCUMENTS]:
             shown = found.texts[position]

@@ -50,7 +50,8 @@ from ulr.tables import TEXT_FORMATS, Table, TableFormat, find_files, format_of_n
 _FEWEST_SAMPLED = 20  # documents of a label; docs/scaling.md has what fewer cost
 _MOST_SHOWN = 10_000  # documents of a report
 _MARGIN = 2.0  # of the guess of how many documents are candidates for the sample
-_HASHED_OTHERWISE = {"labels", "encoder", "n_jobs", "cache"}  # or they change no label
+# Or they change no label; a fit on a cluster has no adviser.
+_HASHED_OTHERWISE = {"labels", "encoder", "n_jobs", "cache", "adviser", "adviser_budget"}
 # Fields of a result that only the fit knows; a second run takes them from its record.
 _ABOUT_FIT = (
     "method_reason iterations converged fitted_documents diagnosis examples extra_texts"

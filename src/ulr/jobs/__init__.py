@@ -4,7 +4,7 @@ Plain functions behind the command line, the report, the page and the cluster.
 """
 
 from ulr.jobs.ask import Question, Questions, ask
-from ulr.jobs.classify import classify, predict, write_rows
+from ulr.jobs.classify import classify, fit_documents, predict, write_rows
 from ulr.jobs.documents import Documents, draw_sample, label_rows
 from ulr.jobs.output import Output, added_columns, check_columns, output_names
 from ulr.jobs.result import (
@@ -48,6 +48,7 @@ __all__ = [
     "compare",
     "draw_sample",
     "excerpt",
+    "fit_documents",
     "guess_text_column",
     "label_rows",
     "output_names",

@@ -14,6 +14,7 @@ from ulr.classifier import (
     Fitted,
     Predictions,
     Settings,
+    advise,
     explain,
     fit,
     place,
@@ -24,6 +25,7 @@ from ulr.classifier import (
 from ulr.jobs.documents import Documents, Labelled, draw_sample, label_rows
 from ulr.jobs.output import Output, added_columns
 from ulr.jobs.result import Result, Tally
+from ulr.jobs.sample import Sample
 from ulr.jobs.support import NO_SUPPORT, Support
 from ulr.jobs.truth import TrueLabels, TrueLabelSets
 from ulr.progress import NO_PROGRESS, Progress
@@ -74,15 +76,7 @@ def classify(
         kind = TrueLabelSets if settings.multilabel else TrueLabels
         truth = kind(documents.table, truth_column, settings)
     n_truncated = truncated_texts(settings.encoder)
-    sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
-    fitted = fit(
-        [*sample.texts, *support.examples],
-        settings,
-        progress,
-        y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
-        extra_texts=support.extra_texts,
-        n_words=sample.n_words,
-    )
+    fitted, sample = fit_documents(documents, settings, progress, support)
     if collect is None:  # their memory is free while the rows are labelled
         fitted = replace(fitted, documents=None, inputs=None)
     tally, rows = Tally(fitted), label_rows(documents, fitted, sample)
@@ -97,6 +91,26 @@ def classify(
         **_comparison(truth),
         seconds=time.perf_counter() - started,
         output=output.path,
+    )
+
+
+def fit_documents(
+    documents: Documents, settings: Settings, progress: Progress, support: Support = NO_SUPPORT
+) -> tuple[Fitted, Sample]:
+    """Fit a classifier on the documents of a table, or a sample of them, with its adviser if any."""
+    sample = draw_sample(documents, settings.fit_limit, settings.random_state, progress)
+    return advise(fit_sample(sample, settings, progress, support), progress), sample
+
+
+def fit_sample(sample: Sample, settings: Settings, progress: Progress, support: Support) -> Fitted:
+    """Fit a classifier on a sample of a table, and on what supports it."""
+    return fit(
+        [*sample.texts, *support.examples],
+        settings,
+        progress,
+        y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
+        extra_texts=support.extra_texts,
+        n_words=sample.n_words,
     )
 
 

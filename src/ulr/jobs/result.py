@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import Fitted, Placement, Predictions, place
+from ulr.classifier import Advice, Fitted, Placement, Predictions, place
 from ulr.label_tree import LabelTree
 from ulr.metrics import (
     Evaluation,
@@ -130,6 +130,7 @@ class Result:
     extra_labels: int = 0
     malformed_lines: int | None = None  # of a word-vector file
     comparison: Comparison | None = None  # with true labels
+    advice: Advice | None = None  # what an adviser was asked, and what that changed
     nodes: tuple[NodeCounts, ...] = ()  # of a tree of labels, each above those below it
     label_sets: LabelSets | None = None  # where documents have several labels
     multilabel: MultilabelFigures | None = None  # these, compared with true ones
@@ -274,6 +275,7 @@ class Tally:
             converged=None if refinement is None else refinement.converged,
             fitted_documents=None if refinement is None else refinement.n_fitted,
             diagnosis=fitted.diagnosis,
+            advice=fitted.advice,
             extra_labels=len(fitted.settings.extra_labels or ()),
             nodes=node_counts(fitted.settings.label_set.tree, self._nodes),
             label_sets=None if fitted.chances is None else self._label_sets(),

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ulr.classifier import Settings, Suggestions, fit, resolve
+from ulr.classifier import Settings, Suggestions, resolve
 from ulr.classifier import suggest as suggest_labels
 from ulr.errors import LabelError
 from ulr.files import atomic_file, check_destination
+from ulr.jobs.classify import fit_sample
 from ulr.jobs.documents import Documents, draw_sample
 from ulr.jobs.result import excerpt
 from ulr.jobs.support import NO_SUPPORT, Support
@@ -82,14 +83,7 @@ def suggest(
     settings = resolve(settings, progress)
     most = min(settings.fit_limit or _MOST_DOCUMENTS, _MOST_DOCUMENTS)
     sample = draw_sample(documents, most, settings.random_state, progress)
-    fitted = fit(
-        [*sample.texts, *support.examples],
-        settings,
-        progress,
-        y=[*[None] * len(sample.texts), *support.labels] if support.labels else None,
-        extra_texts=support.extra_texts,
-        n_words=sample.n_words,
-    )
+    fitted = fit_sample(sample, settings, progress, support)
     found = suggest_labels(fitted, None, progress)
     assert fitted.documents is not None
     texts = {}

@@ -94,7 +94,8 @@ def _notes(result: Result) -> list[str]:
         "further labels took part in the refinement.": result.extra_labels,
         "documents were truncated by the encoder.": result.truncated_documents,
     }
-    return [f"{count:,} {what}" for what, count in counts.items() if count]
+    notes = [f"{count:,} {what}" for what, count in counts.items() if count]
+    return notes if result.advice is None else notes + result.advice.sentences
 
 
 def _confusions(result: Result) -> list[tuple[str, list[list[int]] | None, Pairs]]:

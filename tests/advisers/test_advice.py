@@ -1,0 +1,205 @@
+"""What an adviser does to a fit, in the class and on the command line."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from tiny_task import LABELS, StaticVectors, generated_texts
+from topics import TOPICS, answer_well
+from ulr import DatalessClassifier
+from ulr.advisers import OpenAIAdviser
+from ulr.errors import UlrError
+
+
+def documents(n=240):
+    """Documents of three words of a topic and some of all topics; every fifth is hard to tell."""
+    draw, texts, truth = random.Random(0), [], []
+    every = " ".join(TOPICS.values()).split()
+    for number in range(n):
+        topic = draw.choice(list(TOPICS))
+        words = draw.choices(TOPICS[topic].split(), k=2 if number % 5 else 1)
+        texts.append(" ".join([*words, *words, draw.choice(every), f"no{number}"]))
+        truth.append(topic)
+    return texts, np.array(truth)
+
+
+TEXTS, TRUTH = documents()
+
+
+def fitted(word_vectors, adviser, labels=None, **parameters):
+    labels = list(TOPICS) if labels is None else labels
+    classifier = DatalessClassifier(
+        labels, encoder=word_vectors, adviser=adviser, **parameters
+    ).fit(TEXTS)
+    return classifier, (classifier.fit_predict(TEXTS) == TRUTH).mean()
+
+
+def test_a_good_adviser_helps_within_its_budget(word_vectors):
+    alone = fitted(word_vectors, None)[1]
+    prompts = []
+
+    def adviser(prompt):
+        prompts.append(prompt)
+        return answer_well(prompt)
+
+    classifier, advised = fitted(word_vectors, adviser, adviser_budget=100)
+    advice = classifier.advice_
+    assert advised > alone
+    assert advice.questions == 100 == len(set(prompts))
+    assert advice.examples > 40
+    assert advice.accuracy > 0.8
+    assert advice.judged == 32
+    assert advice.interval[0] < advice.agreeing / 32 < advice.interval[1]
+
+
+def test_an_adviser_that_agrees_less_than_expected_is_named(word_vectors):
+    names = list(TOPICS)
+
+    def adviser(prompt):
+        found = json.loads(answer_well(prompt)).get("label")
+        return json.dumps({"label": names[names.index(found) - 1]}) if found else "{}"
+
+    advice = fitted(word_vectors, adviser)[0].advice_
+    assert advice.interval[1] < advice.expected_accuracy
+    assert "That is less than expected" in advice.sentences[-1]
+    assert advice.examples == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda prompt: json.dumps({"label": random.Random(prompt).choice(list(TOPICS))}),
+        lambda prompt: '{"label": "weather"}',
+        lambda prompt: "I cannot say.",
+    ],
+    ids=["at random", "always the same", "nothing"],
+)
+def test_an_adviser_that_knows_nothing_changes_nothing(word_vectors, answer):
+    classifier, advised = fitted(word_vectors, answer)
+    assert (classifier.advice_.examples, classifier.advice_.changed) == (0, 0)
+    assert advised == fitted(word_vectors, None)[1]
+
+
+def test_phrases_are_kept_only_if_they_attract_their_own_label(word_vectors):
+    def adviser(prompt):
+        if '"sports"' in prompt:
+            return '{"description": "", "phrases": ["team", "bank", "zzz", "Sports"]}'
+        return "{}"
+
+    classifier, _ = fitted(word_vectors, adviser)
+    assert classifier.advice_.phrases == {"sports": ("team",)}
+    assert classifier.advice_.dropped_phrases == 2
+    assert classifier.fitted_.settings.label_set.phrases()[0] == ["sports", "team"]
+
+
+def test_phrases_of_the_user_are_not_replaced(word_vectors):
+    labels = {
+        "sports": ["striker", "goal"],
+        "business": ["bank", "shares"],
+        "weather": ["rain", "snow"],
+    }
+    classifier, _ = fitted(word_vectors, answer_well, labels)
+    assert classifier.advice_.phrases == {}
+    assert classifier.advice_.questions == 160
+
+
+def test_random_documents_that_judge_are_no_examples(word_vectors):
+    classifier, _ = fitted(word_vectors, answer_well)
+    advice = classifier.advice_
+    assert advice.judged + advice.answers == 157
+    assert (classifier.fitted_.known >= 0).sum() == advice.examples <= advice.answers
+
+
+def test_the_adviser_is_not_saved(word_vectors, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    adviser = OpenAIAdviser(server.url, "tiny", cache=tmp_path / "cache")
+    classifier, _ = fitted(word_vectors, adviser, adviser_budget=30)
+    classifier.save(tmp_path / "model")
+    kept = b"".join(file.read_bytes() for file in (tmp_path / "model").iterdir())
+    assert b"secret-key" not in kept
+    assert server.url.encode() not in kept
+    loaded = DatalessClassifier.load(tmp_path / "model", encoder=word_vectors)
+    assert loaded.adviser is None
+    assert (loaded.predict(TEXTS) == classifier.predict(TEXTS)).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"adviser": "http://localhost"}, "adviser must be an OpenAIAdviser"),
+        ({"adviser_budget": 0}, "adviser_budget must be an integer"),
+    ],
+)
+def test_parameters_are_checked(word_vectors, parameters, match):
+    with pytest.raises(UlrError, match=match):
+        DatalessClassifier(["a", "b"], encoder=word_vectors, **parameters).fit(TEXTS)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    rows = zip(TEXTS, TRUTH.tolist(), strict=True)
+    path.write_text("".join(json.dumps({"text": t, "topic": y}) + "\n" for t, y in rows))
+    return path
+
+
+def test_the_command_line_says_what_was_asked_and_what_it_changed(
+    command, server, table, tmp_path, word_vectors
+):
+    model = ["--llm", server.url, "--llm-model", "tiny", "--llm-budget", 60]
+    task = [table, "-t", "text", "-l", ",".join(TOPICS), "--encoder", word_vectors]
+    task += ["--cache", tmp_path / "cache", *model]
+    plan = command("classify", *task, "-o", tmp_path / "out.csv", "--llm-dry-run", "--json")
+    assert json.loads(plan.out)["questions"] == 60
+    assert server.requests == []
+    assert not (tmp_path / "out.csv").exists()
+    result = command("evaluate", *task, "--truth", "topic", "--json")
+    assert result.code == 0, result.err
+    assert f"sent to {server.url}" in result.err
+    advice = json.loads(result.out)["advice"]
+    assert (advice["questions"], advice["remembered"], advice["adviser"]) == (60, 0, "tiny")
+    assert len(server.requests) == 60
+    again = command("report", *task, "-o", tmp_path / "report.html")
+    assert "tiny was asked 60 questions, 60 of them in an earlier run" in again.out
+    assert "random documents" in again.out
+    assert len(server.requests) == 60
+    assert "sent to" not in again.err
+
+
+def test_without_the_option_nothing_is_sent(command, server, table, word_vectors, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    task = [table, "-t", "text", "-l", ",".join(TOPICS), "--encoder", word_vectors]
+    result = command("classify", *task, "--json")
+    assert json.loads(result.out)["advice"] is None
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--llm", "localhost:11434", "--llm-model", "m"], "must begin with http"),
+        (["--llm", "http://localhost:11434/v1"], "add --llm-model"),
+        (
+            ["--llm", "http://a", "--llm-model", "m", "--cluster", "local", "-o", "o/"],
+            "one machine",
+        ),
+    ],
+)
+def test_options_are_checked(command, table, options, match):
+    result = command("classify", table, "-t", "text", "-l", "a, b", *options)
+    assert result.code == 1
+    assert match in result.err
+
+
+def test_groups_that_no_label_explains_get_the_name_of_the_adviser():
+    def adviser(prompt):
+        return '{"name": "Research"}' if "fit none of the categories" in prompt else ""
+
+    labels, texts = LABELS[:-1], generated_texts(400, own=0.8)[0]
+    classifier = DatalessClassifier(labels, encoder=StaticVectors(), adviser=adviser).fit(texts)
+    first, *_ = classifier.suggest().missing
+    assert first.advised_name == "Research"
+    more = classifier.suggest().labels_with(classifier.label_set_)
+    assert more.labels[len(labels)].phrases == ("Research", first.name)
