@@ -41,9 +41,11 @@ def served() -> Iterator[str]:
         thread.start()
         while not server.started:
             time.sleep(0.05)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def new_page(browser: Browser, address: str, width: int, height: int, scheme: str) -> Page:

@@ -381,7 +381,12 @@ def test_every_state_is_accessible_and_fits_every_width(page, open_page, table, 
     upload(other, table)
     assert_accessible(other, 360)
     other = open_page(address, color_scheme=scheme)
+    other.get_by_text("Suggestions for the labels").click()
+    other.locator("[data-part=suggest]").click()
+    other.locator("[data-part=suggested] button").first.wait_for()
+    other.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
     for width in (360, 768, 1440):
         other.set_viewport_size({"width": width, "height": 800})
         other.locator("[data-part=next]").click()
+        other.locator("[data-part=active-text] mark").first.wait_for()
         assert_accessible(other, width)

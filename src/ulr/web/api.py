@@ -29,7 +29,6 @@ from ulr.web.lists import labels_of_list
 from ulr.web.security import UPLOAD_PATH
 from ulr.web.sessions import Conflict, Options, Run, Session, Sessions
 from ulr.web.settings import ServerSettings
-from ulr.web.view import suggested
 
 EXAMPLE = "news_blurbs.csv"
 EXAMPLE_COLUMNS = ("headline", "summary")
@@ -228,12 +227,12 @@ def look_for_suggestions(
     return _info(session)
 
 
-@session_router.get("/suggestions")
-def suggestions(session: AnySession) -> schemas.Suggested:
+@session_router.get("/suggestions", response_model=schemas.Suggested)
+def suggestions(session: AnySession) -> Response:
     """The latest suggestions; nothing of them is applied."""
-    if session.suggestions is None:
+    if not session.suggestions:
         raise Conflict("there are no suggestions yet; ask for them first.")
-    return suggested(*session.suggestions)
+    return Response(session.suggestions, media_type="application/json")
 
 
 def _existing_row(session: AnySession, row: int) -> int:

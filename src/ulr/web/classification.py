@@ -21,7 +21,7 @@ from ulr.report import Layout, Sampler
 from ulr.web.encoders import Encoders
 from ulr.web.jobs import Job
 from ulr.web.sessions import Choices, Corpus, Options, Run, Session
-from ulr.web.view import as_json
+from ulr.web.view import as_json, suggested
 
 
 def classify(
@@ -65,7 +65,8 @@ def classify(
 
 def look_for_labels(session: Session, run: Run, job: Job) -> None:
     """Suggest labels for a result: missing ones, some to merge or to split, and phrases."""
-    session.suggestions = run, suggest(run.fitted, progress=job)
+    found = suggest(run.fitted, progress=job)
+    session.suggestions = suggested(run, found).model_dump_json().encode()
 
 
 def _fit(

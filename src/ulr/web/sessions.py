@@ -21,7 +21,6 @@ from ulr.classifier import (
     Fitted,
     Predictions,
     Settings,
-    Suggestions,
     known_labels,
 )
 from ulr.errors import InputError, LabelError, TableError
@@ -146,7 +145,7 @@ class Session:
         self.options: Options | None = None  # of the latest run, done or not
         self.corpus: Corpus | None = None
         self.run: Run | None = None  # the latest one that is done
-        self.suggestions: tuple[Run, Suggestions] | None = None  # the latest ones, and their run
+        self.suggestions = b""  # the latest ones, as JSON
         self.job: Job | None = None
         self.lock = RLock()
         self.undo_steps: list[Choices] = []
