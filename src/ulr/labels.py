@@ -221,6 +221,19 @@ def read_labels(path: str | Path) -> LabelSet:
     return _validated(file_entries(path, notes), path.name, notes)
 
 
+def parse_labels(text: str, file_name: str) -> LabelSet:
+    """Labels from the content of a label file, whose format is that of the ending of its name.
+
+    Examples
+    --------
+    >>> from ulr.labels import parse_labels
+    >>> parse_labels('{"money": ["refund", "billing"], "parcel": "delivery"}', "l.json").phrases()
+    [['refund', 'billing'], ['delivery']]
+    """
+    notes = list[str]()
+    return _validated(text_entries(text, Path(file_name), notes), file_name, notes)
+
+
 def labels_as_text(labels: LabelSet, ending: str) -> str:
     """Content of a label file of a format, such as ``.yaml``, that is read as these labels.
 

@@ -9,7 +9,7 @@ import pytest
 from tiny_task import LABELS, HashingEncoder
 from ulr import DatalessClassifier
 from ulr.classifier import Settings
-from ulr.cli.options import ClassifierOptions
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.errors import LabelError, ParameterError
 
 

@@ -27,6 +27,21 @@ def test_all_documents_are_shown_at_first_and_markup_in_them_stays_text(page, re
     assert page.title().startswith("A <title> & more")
 
 
+def test_words_that_decided_are_marked_in_typical_and_borderline_documents(page, report):
+    labels = report.data.labels
+    shown = {i for label in labels for i in label.representative + label.borderline}
+    assert set(report.data.why) == shown
+    assert report.data.why_all
+    for i in sorted(shown)[:6]:
+        why = report.data.why[i]
+        found = why.for_label + why.for_runner_up
+        text = page.locator(f".text[data-document='{i}']").first
+        marked = {word.lower() for word in text.locator("mark").all_inner_texts()}
+        assert max(found, key=lambda each: each.weight).word.lower() in marked
+        assert marked <= {each.word.lower() for each in found}
+        assert text.inner_text() == report.data.documents.text[i]
+
+
 def test_filters_select_the_same_documents_on_the_map_and_in_the_table(page, report):
     d = report.data.documents
     legend = page.locator("[data-part=legend] button")

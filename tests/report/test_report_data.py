@@ -32,6 +32,17 @@ def test_every_document_has_its_prediction_and_is_counted(task, report):
     assert report.data.result.moved == moved == sum(n for _, n in report.data.result.histogram)
 
 
+def test_a_slow_encoder_explains_only_what_it_can_read_in_seconds(task):
+    texts = [" ".join(task.texts[i : i + 12]) for i in range(0, 240, 4)]
+    report = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(texts).report(texts)
+    assert 1 <= len(report.data.why) <= 10_000 // (24 * 80)
+    assert not report.data.why_all
+    assert {each.how for each in report.data.why.values()} == {"left out"}
+    fast = DatalessClassifier(LABELS, encoder="static").fit(texts).report(texts)
+    assert fast.data.why_all
+    assert {each.how for each in fast.data.why.values()} == {"exact"}
+
+
 def test_comparison_has_the_accuracy_of_the_predictions(report):
     comparison, documents = report.data.result.comparison, report.data.documents
     pairs = [(t, p) for t, p in zip(documents.truth, documents.label, strict=True) if t >= 0]

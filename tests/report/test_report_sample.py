@@ -9,11 +9,10 @@ from ulr.report import Sampler
 
 def predictions(labels, n_labels, empty=None):
     labels = np.asarray(labels, dtype=np.intp)
-    probabilities = np.full((len(labels), n_labels), 0.1)
-    empty = np.zeros(len(labels), dtype=bool) if empty is None else empty
-    return Predictions(
-        labels, probabilities.astype(np.float32), probabilities, labels, empty, np.zeros_like(empty)
-    )
+    scores, n = np.zeros((len(labels), n_labels), dtype=np.float32), len(labels)
+    empty = np.zeros(n, dtype=bool) if empty is None else empty
+    nobody = np.zeros_like(empty)
+    return Predictions(labels, scores, labels, empty, nobody, np.ones(n), np.empty((n, 0)))
 
 
 def draw(labels, batch, size=100, seed=0, n_labels=5, empty=None):

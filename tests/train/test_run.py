@@ -323,5 +323,5 @@ def test_the_state_of_the_process_is_restored(roberta, natcat, tmp_path):
 @pytest.mark.parametrize("package", ["torch", "sentence_transformers", "datasets", "accelerate"])
 def test_a_missing_package_is_named(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(TrainingError, match=rf"'{package}' is not installed; .*ulr\[train\]"):
+    with pytest.raises(TrainingError, match=rf"'{package}' is not installed; .*\[train\]"):
         ulr.train.train  # noqa: B018

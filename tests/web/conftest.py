@@ -74,9 +74,9 @@ class Person:
         is_json = answer.headers.get("content-type") == "application/json"
         return answer.json() if is_json else answer.content
 
-    def start(self, labels, columns=("note",), status=202):
+    def start(self, labels, columns=("note",), status=202, **options):
         labels = [{"name": each} if isinstance(each, str) else each for each in labels]
-        return self.post("/run", {"columns": columns, "labels": labels}, status)
+        return self.post("/run", {"columns": columns, "labels": labels, **options}, status)
 
     def finish(self, state="done"):
         limit = time.monotonic() + 20

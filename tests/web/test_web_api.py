@@ -13,6 +13,7 @@ import pytest
 
 from tiny_task import LABELS, NEW, CosineScorer, CountingEncoder, HashingEncoder, static
 from ulr import DatalessClassifier
+from ulr.classifier import suggest
 from ulr.errors import EncoderError
 from ulr.labels import read_labels
 from ulr.tables import open_table
@@ -27,7 +28,8 @@ def fitted(documents, y=None, labels=LABELS):
 def test_the_result_is_that_of_the_classifier(person, documents):
     phrases = {"sports": ["football", "tennis match"], "other": ["banks and money", "physics"]}
     view = person.classify([{"name": name, "phrases": own} for name, own in phrases.items()])
-    refinement = fitted(documents, labels=phrases).refinement_
+    expected = fitted(documents, labels=phrases)
+    refinement = expected.refinement_
     assert [label["name"] for label in view["labels"]] == list(phrases)
     assert view["documents"]["row"] == list(range(1, len(documents.texts) + 1))
     assert view["documents"]["label"] == refinement.predictions.tolist()
@@ -38,8 +40,9 @@ def test_the_result_is_that_of_the_classifier(person, documents):
     assert [label["after"] for label in view["result"]["labels"]] == sizes.tolist()
     assert sum(n for _, _, n in view["result"]["flows"]) == len(documents.texts)
     lead = np.subtract(view["documents"]["confidence"], view["documents"]["second_confidence"])
-    smallest = sorted(lead)[: len(view["next"])]
-    assert lead[view["next"]].tolist() == pytest.approx(smallest, abs=2e-4)
+    asked, others = view["next"][:16], view["next"][16:]
+    assert asked == expected.ask(16).tolist()
+    assert lead[others].tolist() == sorted(lead[others])
 
 
 def test_corrected_documents_are_known_examples(person, documents):
@@ -120,6 +123,81 @@ def test_texts_are_encoded_and_their_words_counted_once(new_client, new_person, 
     assert encoder.n_encoded == 2 * len(documents.texts) + 2 * (3 + 4 + 4)
 
 
+def test_another_encoder_encodes_again_and_is_loaded_once(new_client, new_person, table):
+    encoder = CountingEncoder()
+    client = new_client(encoder=encoder)
+    status = client.get("/api/status").json()
+    names = [each["name"] for each in status["encoders"]]
+    assert names[0] == status["encoder"] == "CountingEncoder"
+    assert {"static", "auto"} < set(names)
+    people = [new_person(client, table) for _ in range(2)]
+    before = people[0].classify()
+    n_encoded = encoder.n_encoded
+    for person in people:
+        person.start(LABELS, encoder="static")
+        person.finish()
+        assert person.get()["encoder"] == person.get("/view")["result"]["encoder"] == "static"
+    assert encoder.n_encoded == n_encoded
+    assert people[0].get("/view")["documents"]["label"] != before["documents"]["label"]
+    sessions = [client.app.state.server.sessions.get(each.info["id"]) for each in people]
+    assert len({id(session.run.fitted.settings.encoder) for session in sessions}) == 1
+    assert "encoder must be one of" in person.start(LABELS, status=400, encoder="x")["error"]
+
+
+def test_a_share_of_none_of_these_gets_no_label_and_can_be_corrected(person, documents):
+    labels = [{"name": each} for each in LABELS]
+    person.start(labels, none_share=0.25)
+    person.finish()
+    view = person.get("/view")
+    assert person.get()["none_share"] == 0.25
+    assert [each["id"] for each in view["labels"]] == [0, 1, 2, None]
+    expected = DatalessClassifier(LABELS, encoder=static(), none_share=0.25)
+    assert (
+        view["documents"]["label"]
+        == expected.fit(documents.texts).fitted_.predictions.labels.tolist()
+    )
+    row = view["documents"]["row"][view["documents"]["label"].index(3)]
+    person.post("/corrections", {"rows": [row], "label": "sports"})
+    rows = person.get("/download/table").decode().splitlines()
+    assert rows[row].split(",")[-3] == "sports"
+    person.start(person.get()["labels"], none_share=0.25)
+    person.finish()
+    assert person.get("/view")["documents"]["label"][row - 1] == 0
+
+
+def test_a_document_that_is_none_of_these_takes_no_part(person, documents):
+    person.classify()
+    info = person.post("/corrections", {"rows": [2, 5], "label": "none of these"})
+    assert info["corrections"][0] == {"row": 2, "label": "none of these"}
+    assert "corrected yet" in person.get("/download/examples", 400)["error"]
+    assert person.get("/download/table").decode().splitlines()[2].split(",")[-3] == ""
+    view = person.classify(info["labels"])
+    texts = [text if i not in (1, 4) else "" for i, text in enumerate(documents.texts)]
+    expected = DatalessClassifier(LABELS, encoder=static()).fit(texts).fitted_.predictions.labels
+    assert view["documents"]["label"] == expected.tolist()
+    assert expected[[1, 4]].tolist() == [-1, -1]
+    assert ["none of these" in change for change in view["changes"]].count(True) > 0
+    assert set(view["next"]).isdisjoint((1, 4))
+    for what in ("table", "model", "report"):
+        assert person.get(f"/download/{what}")
+    person.post("/corrections", {"rows": [2, 5], "label": None})
+    assert person.classify(info["labels"])["documents"]["label"][1] >= 0
+
+
+def test_labels_are_read_from_a_list_or_a_file(client):
+    def read(text, name=None, status=200):
+        answer = client.post("/api/labels", json={"text": text, "name": name})
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    assert read("a, b: x; y") == {
+        "labels": [{"name": "a", "phrases": ["a"]}, {"name": "b", "phrases": ["x", "y"]}]
+    }
+    assert read("label,phrases\na,x;y\nb,\n", "l.csv")["labels"][0]["phrases"] == ["x", "y"]
+    assert "line 1 is not JSON" in read("[", "l.json", 400)["error"]
+    assert "no label in this list" in read("", None, 400)["error"]
+
+
 CSV = b"id,text\n1,a late goal\n2,shares fell\n"
 UPLOADS = {"a.csv.gz": gzip.compress(CSV), "a.txt": b"a late goal\nshares fell\n"}
 
@@ -174,9 +252,7 @@ def test_downloads_can_be_used_by_the_other_commands_and_leave_nothing(
         (tmp_path / name).write_bytes(person.get(f"/download/{what}"))
     assert read_labels(tmp_path / "labels.yaml").names == tuple(LABELS)
     zipfile.ZipFile(tmp_path / "model.zip").extractall(tmp_path)
-    y = [None] * len(documents.texts)
-    y[6] = other
-    expected = fitted(documents, y)
+    expected = fitted(documents).correct([6], [other])
     loaded = DatalessClassifier.load(tmp_path / "model")
     # A correction keeps the temperature of the first run.
     np.testing.assert_array_equal(loaded.predict(NEW), expected.predict(NEW))
@@ -209,6 +285,38 @@ def test_a_document_has_its_whole_text_and_all_probabilities(client, new_person)
     assert found["text"] == long
     assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-3)
     assert "rows are 1 to 2" in person.get("/documents/3", 404)["error"]
+
+
+def test_the_words_that_decided_are_those_of_the_classifier(person, documents):
+    person.classify()
+    found = person.get("/documents/3/why")
+    expected = fitted(documents).explain(documents.texts[2:3])[0]
+    assert (found["label"], found["runner_up"]) == (expected.label, expected.runner_up)
+    assert [each["word"] for each in found["for_label"]] == [
+        each.word for each in expected.for_label
+    ]
+    for each in (*found["for_label"], *found["for_runner_up"]):
+        for start, end in each["spans"]:
+            assert documents.texts[2][start:end].lower() == each["word"].lower()
+    person.post("/corrections", {"rows": [3], "label": "none of these"})
+    person.classify(person.get()["labels"])
+    assert person.get("/documents/3/why")["label"] == ""
+    assert "rows are 1 to" in person.get("/documents/0/why", 404)["error"]
+
+
+def test_suggestions_are_those_of_the_classifier(person, documents):
+    assert "no result yet" in person.post("/suggestions", status=409)["error"]
+    person.classify(LABELS[:2])
+    assert "no suggestions yet" in person.get("/suggestions", 409)["error"]
+    person.post("/suggestions", status=202)
+    person.finish()
+    found = person.get("/suggestions")
+    expected = suggest(fitted(documents, labels=LABELS[:2]).fitted_)
+    assert (found["number"], found["examined"]) == (1, expected.examined)
+    assert [each["name"] for each in found["missing"]] == [each.name for each in expected.missing]
+    assert found["phrases"] == {name: list(own) for name, own in expected.phrases.items()}
+    for group in found["missing"]:
+        assert group["texts"] == [documents.texts[row - 1] for row in group["rows"]]
 
 
 def test_half_characters_in_requests_are_refused_with_a_sentence(person):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import time
 
 import pytest
@@ -45,7 +46,7 @@ def settled(page):
 
 def upload(page, table, labels=LABELS):
     file = {"name": "notes.csv", "mimeType": "text/csv", "buffer": table}
-    page.set_input_files("input[type=file]", file)
+    page.set_input_files("[data-part=file]", file)
     page.wait_for_selector("[data-part=setup]:visible")
     for i, label in enumerate(labels, 1):
         page.get_by_label(f"Name of label {i}").fill(label)
@@ -154,39 +155,88 @@ def test_an_edited_label_shows_what_it_changes(page):
     assert page.evaluate("ulrPage.store.documents.label") == before
 
 
-def test_digits_correct_and_u_undoes(page):
+def corrected(page, *documents):
+    """Whether exactly these documents have a correction, after the server has answered."""
+    rows = json.dumps(sorted(documents))
+    wait_for(page, f"{rows}.every(i => ulrPage.store.documents.corrected[i])")
+    flags = page.evaluate("ulrPage.store.documents.corrected")
+    return [i for i, flag in enumerate(flags) if flag] == sorted(documents)
+
+
+def test_a_digit_in_the_table_corrects_and_goes_on_and_u_returns(page):
     page.locator("table.documents tbody tr").first.focus()
     page.keyboard.press("ArrowDown")
     row = page.evaluate("ulrPage.store.active")
     before = page.evaluate("ulrPage.store.documents.label")
     other = (before[row] + 1) % 3
     page.keyboard.press(str(other + 1))
-    wait_for(page, f"ulrPage.store.documents.corrected[{row}]")
+    assert page.evaluate("ulrPage.store.active") == page.evaluate("ulrPage.table.onPage()[2]")
+    assert corrected(page, row)
     assert page.evaluate(f"ulrPage.store.documents.label[{row}]") == other
-    assert "corrected" in page.locator("tr.active").inner_text()
+    assert "corrected" in page.locator(f"tr[data-document='{row}']").inner_text()
     assert "1 corrected; 1 changed" in page.locator("[data-part=check-status]").inner_text()
     assert f"is now {LABELS[other]}" in page.locator("[data-part=said]").inner_text()
-    page.keyboard.press("ArrowDown")
-    assert page.evaluate("ulrPage.store.active") == page.evaluate("ulrPage.table.onPage()[2]")
     page.keyboard.press("u")
     wait_for(page, f"!ulrPage.store.documents.corrected[{row}]")
+    assert page.evaluate("ulrPage.store.active") == row
     assert page.evaluate("ulrPage.store.documents.label") == before
     assert page.locator("[data-part=undo]").is_disabled()
     page.locator("input[name=words]").press_sequentially("u1")  # while somebody types, no keys
     assert page.locator("input[name=words]").input_value() == "u1"
-    assert not any(page.evaluate("ulrPage.store.documents.corrected"))
+    assert corrected(page)
+
+
+def test_checking_takes_one_key_for_each_document(page):
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("n")  # nothing, since the section is not visible
+    assert page.evaluate("ulrPage.store.active") == -1
+    page.evaluate(
+        """new Promise((done) => {
+          const panel = document.querySelector("[data-part=panel]");
+          new IntersectionObserver((seen) => seen.at(-1).isIntersecting && done()).observe(panel);
+          panel.scrollIntoView({ block: "nearest" });
+        })"""
+    )
+    assert page.locator(".keys").is_visible()
+    order = page.evaluate("ulrPage.view.next")
+    fitted = page.evaluate("ulrPage.store.documents.label")
+    page.keyboard.press("n")
+    page.keyboard.press("n")  # skips the first one
+    for key in "12yx":  # as fast as they are pressed
+        page.keyboard.press(key)
+    assert page.evaluate("ulrPage.store.active") == order[5]
+    assert corrected(page, *order[1:5])
+    labels = page.evaluate("ulrPage.store.documents.label")
+    assert [labels[i] for i in order[1:5]] == [0, 1, fitted[order[3]], -1]
+    page.evaluate(f"ulrPage.store.setActive({order[4]}, true)")
+    assert "none of these" in page.locator("tr.active").inner_text()
+    page.keyboard.press("u")
+    wait_for(page, f"!ulrPage.store.documents.corrected[{order[4]}]")
+    assert page.evaluate("ulrPage.store.active") == order[4]
+    assert corrected(page, *order[1:4])
+    page.keyboard.press("x")
+    page.keyboard.press("r")
+    wait_for(page, "ulrPage.page.result.view.number === 2")
+    settled(page)
+    assert page.evaluate(f"ulrPage.store.documents.label[{order[4]}]") == -1
+    page.get_by_label("Keys:").uncheck()
+    active = page.evaluate("ulrPage.store.active")
+    page.keyboard.press("1")
+    assert page.evaluate("ulrPage.store.active") == active
+    assert corrected(page, *order[1:5])
 
 
 def test_corrections_take_part_in_the_next_run(page):
     page.locator("canvas").focus()
     given = {}
+    page.keyboard.press("n")
     for _ in range(3):
-        page.keyboard.press("n")
         i = page.evaluate("ulrPage.store.active")
         assert i not in given
         given[i] = (page.evaluate(f"ulrPage.store.documents.label[{i}]") + 1) % 3
         page.keyboard.press(str(given[i] + 1))
-        wait_for(page, f"ulrPage.store.documents.corrected[{i}]")
+    assert corrected(page, *given)
     assert list(given) == page.evaluate("ulrPage.view.next.slice(0, 3)")
     page.keyboard.press("r")
     wait_for(page, "ulrPage.page.result.view.number === 2")
@@ -196,6 +246,72 @@ def test_corrections_take_part_in_the_next_run(page):
     page.get_by_label("corrected", exact=True).check()
     assert selected(page) == sorted(given)
     assert set(page.evaluate("ulrPage.page.result.view.next")).isdisjoint(given)
+
+
+def test_words_that_decided_are_marked_and_suggestions_are_added_with_one_click(page):
+    page.locator("[data-part=next]").click()
+    page.locator("[data-part=active-text] mark").first.wait_for()
+    marked = page.locator("[data-part=active-text] mark").all_inner_texts()
+    line = page.locator("[data-part=why]").inner_text()
+    assert all(word.lower() in line.lower() for word in marked)
+    page.get_by_text("Suggestions for the labels").click()
+    page.locator("[data-part=suggest]").click()
+    page.locator("[data-part=suggested] button").first.wait_for()
+    before = page.evaluate(
+        "[...document.querySelectorAll('.labels input')].map(each => each.value)"
+    )
+    page.locator("[data-part=suggested] button").first.click()
+    after = page.evaluate("[...document.querySelectorAll('.labels input')].map(each => each.value)")
+    assert before != after
+    assert "Classify again" in page.locator("[data-part=labels-read]").inner_text()
+    classify(page)
+    assert page.locator("[data-part=suggested] button").count() == 0
+
+
+def test_labels_are_pasted_typed_or_uploaded_as_a_list_and_options_are_chosen(open_page, table):
+    page = open_page(errors=["400 (Bad Request)"])
+    upload(page, table, [])
+    names = "[...document.querySelectorAll('.labels li')].map(li => li.children[1].value)"
+    page.evaluate(
+        """() => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text", "sports, weather, food");
+          const options = { clipboardData, bubbles: true, cancelable: true };
+          document.querySelector(".labels input").dispatchEvent(new ClipboardEvent("paste", options));
+        }"""
+    )
+    wait_for(page, f"{names}.join() === 'sports,weather,food'")
+    page.get_by_text("Paste or upload a list of labels").click()
+    page.get_by_label("List of labels").fill("business: bank; money\nsports: football, tennis\n")
+    page.get_by_role("button", name="Add these labels").click()
+    wait_for(page, f"{names}.join() === 'sports,weather,food,business'")
+    assert page.get_by_label("Phrases of label 1").input_value() == "football; tennis"
+    assert page.get_by_label("Phrases of label 4").input_value() == "bank; money"
+    page.get_by_text("Paste or upload a list of labels").click()
+    for content, name in ((b"\xff", "a.txt"), (b"a: [", "a.yaml")):
+        file = {"name": name, "mimeType": "text/plain", "buffer": content}
+        page.set_input_files("[data-part=label-file]", file)
+        page.locator("[role=alert]").get_by_text(name).wait_for()
+    file = {
+        "name": "a.yaml",
+        "mimeType": "text/yaml",
+        "buffer": b"science: [physics]\nsports: [tennis]\n",
+    }
+    page.set_input_files("[data-part=label-file]", file)
+    wait_for(page, f"{names}.join() === 'sports,weather,food,business,science'")
+    for _ in range(5):
+        page.get_by_label("Remove label 1").click()
+    page.get_by_label("Name of label 1").fill(", ".join(LABELS))
+    page.get_by_text("Options:").click()
+    page.get_by_label("Documents without a label").fill("25")
+    classify(page)
+    names = page.evaluate("ulrPage.store.labels.map(label => label.name)")
+    assert names == [*LABELS, "none of these"]
+    none = page.evaluate("ulrPage.view.result.without_label")
+    assert none == pytest.approx(0.25 * page.evaluate("ulrPage.store.documents.row.length"), abs=2)
+    assert page.get_by_label("Name of label 4").count() == 0
+    page.get_by_label("Encoder").select_option("auto")
+    assert "auto encoder, 25% none of these" in page.locator("[data-part=options]").inner_text()
 
 
 def test_a_corrected_document_leaves_the_filter_and_a_reload_keeps_it(page):
@@ -238,11 +354,11 @@ def test_errors_are_shown_and_can_be_corrected(open_page, table):
     page = open_page(errors=["400 (Bad Request)"])
     alert = page.locator("[role=alert]")
     picture = {"name": "a.csv", "mimeType": "text/csv", "buffer": b"\x89PNG\r\n\x1a\n"}
-    page.set_input_files("input[type=file]", picture)
+    page.set_input_files("[data-part=file]", picture)
     alert.wait_for(state="visible")
     assert "PNG picture" in alert.inner_text()
     large = {"name": "b.csv", "mimeType": "text/csv", "buffer": b"x" * (3 << 20)}
-    page.set_input_files("input[type=file]", large)
+    page.set_input_files("[data-part=file]", large)
     wait_for(page, "document.querySelector('[role=alert]').innerText.includes('at most 2 MB')")
     upload(page, table, ["sports"])
     assert alert.is_hidden()
@@ -265,7 +381,12 @@ def test_every_state_is_accessible_and_fits_every_width(page, open_page, table, 
     upload(other, table)
     assert_accessible(other, 360)
     other = open_page(address, color_scheme=scheme)
+    other.get_by_text("Suggestions for the labels").click()
+    other.locator("[data-part=suggest]").click()
+    other.locator("[data-part=suggested] button").first.wait_for()
+    other.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
     for width in (360, 768, 1440):
         other.set_viewport_size({"width": width, "height": 800})
         other.locator("[data-part=next]").click()
+        other.locator("[data-part=active-text] mark").first.wait_for()
         assert_accessible(other, width)

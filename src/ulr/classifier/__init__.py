@@ -24,8 +24,14 @@ if TYPE_CHECKING:
         words_to_read,
     )
     from ulr.classifier.estimator import DatalessClassifier
-    from ulr.classifier.explanation import Explanation, WordEvidence, explain
-    from ulr.classifier.fitting import fit, known_labels, refit, teach
+    from ulr.classifier.explanation import (
+        MOST_LEFT_OUT,
+        Explanation,
+        WordEvidence,
+        explain,
+    )
+    from ulr.classifier.fitting import fit, refit, teach
+    from ulr.classifier.known import known_labels
     from ulr.classifier.model import Fitted, Predictions
     from ulr.classifier.multilabel import LabelChances
     from ulr.classifier.persistence import check_model_folder, load, save
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     from ulr.classifier.word_counts import count_words
 
 __all__ = [
+    "MOST_LEFT_OUT",
     "Advice",
     "DatalessClassifier",
     "Drift",
@@ -93,9 +100,10 @@ __getattr__ = lazy_names(
         "EncodedTexts encode encode_documents encode_extra_labels encode_labels share_to_read "
         "text_encoder words_to_read"
     ),
-    explanation="Explanation WordEvidence explain",
+    explanation="MOST_LEFT_OUT Explanation WordEvidence explain",
     estimator="DatalessClassifier",
-    fitting="fit known_labels refit teach",
+    fitting="fit refit teach",
+    known="known_labels",
     model="Fitted Predictions",
     multilabel="LabelChances",
     persistence="check_model_folder load save",

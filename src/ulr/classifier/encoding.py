@@ -34,9 +34,9 @@ from ulr.threads import machine_memory, run_ahead
 from ulr.vectors import unit_rows
 
 Vectors = NDArray[np.float32]
-# Words that a strong encoder reads in a job: `minilm-int8+use-multilingual` takes some 55 CPU seconds
+# Words that a strong encoder reads in a job: `minilm-int8+use-multilingual` takes some 70 CPU seconds
 # for them. Of more, it reads a sample, and a student labels the others.
-READ_WORDS = 160_000
+READ_WORDS = 200_000
 _WORDS_PER_TEXT = 100  # are read at most, by an encoder of 128 tokens
 _MOST_DISTINCT = 0.8  # share of distinct texts; encoding repeated ones once gains less above it
 _MEMORY_SHARE = 0.25  # vectors that need more of the machine's memory are in a temporary file

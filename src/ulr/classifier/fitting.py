@@ -20,6 +20,7 @@ from ulr.classifier.encoding import (
     text_encoder,
     words_to_read,
 )
+from ulr.classifier.known import known_labels
 from ulr.classifier.model import Fitted, NoneLabel
 from ulr.classifier.multilabel import fit_chances
 from ulr.classifier.reference import Reference, describe_documents
@@ -27,15 +28,13 @@ from ulr.classifier.settings import Settings, resolve
 from ulr.classifier.student import calibrated, labels_for_student, sample_rows, with_student
 from ulr.classifier.texts import (
     empty_texts,
-    is_missing,
     label_notes,
     language_note,
     placeholder_note,
 )
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
-from ulr.errors import ArrayError, LabelError, ParameterError, TextError
-from ulr.label_files import shown
+from ulr.errors import ArrayError, ParameterError, TextError
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
 from ulr.vectors import unit_rows
@@ -175,8 +174,11 @@ def _teach(
     """Fit a student on the labels of the teacher, and label all documents."""
     settings = teacher.settings
     codes, held_out = labels_for_student(known, rows, teacher, settings.random_state)
-    fast = settings.fast
     known_student = None if before is None else before.student
+    if known_student is None:
+        fast = settings.fast
+    else:  # its encoder is loaded
+        fast = replace(known_student.settings, method="discriminant")
     student = _fit(documents, codes, _label_vectors(fast), progress, known_student)
     student = calibrated(student, teacher, rows, held_out)
     n_words = words_to_read(documents.texts) if n_words is None else n_words
@@ -371,46 +373,3 @@ def fit_warnings(fitted: Fitted) -> list[str]:
     if diagnosis is not None and not diagnosis.trusted:
         found += diagnosis.warnings
     return found
-
-
-def known_labels(
-    y: Any, names: Sequence[str], n_texts: int, called: str = "y"
-) -> tuple[NDArray[np.int32], bool]:
-    """Label index of each text, -1 where it is unknown, and whether labels are integers.
-
-    Integers are positions in the sorted names, as scikit-learn's LabelEncoder gives them. Messages
-    use the name that `y` is `called` by.
-    """
-    shape = getattr(y, "shape", None)
-    if isinstance(y, str) or not isinstance(y, Iterable) or (shape and len(shape) != 1):
-        found = f"shape {shape}" if shape else type(y).__name__
-        raise LabelError(
-            f"{called} must be a list of labels, None (or -1) where unknown; got {found}."
-        )
-    values = y.to_pylist() if hasattr(y, "to_pylist") else list(y)
-    if len(values) != n_texts:
-        raise LabelError(
-            f"{called} must have one label per text, None (or -1) where it is unknown; got "
-            f"{len(values)} for {n_texts} texts."
-        )
-    index: dict[Any, int] = {name: i for i, name in enumerate(names)}
-    in_order = sorted(names)
-    integers = any(_is_integer(value) and value >= 0 for value in values)
-    known = np.full(n_texts, UNKNOWN, dtype=np.int32)
-    for place, value in enumerate(values):
-        if is_missing(value) or (not isinstance(value, str) and value == -1):
-            continue
-        if _is_integer(value) and 0 <= value < len(names):
-            known[place] = index[in_order[int(value)]]
-        elif not integers and str(value) in index:
-            known[place] = index[str(value)]
-        else:
-            raise LabelError(
-                f"{called} must be label names, and None (or -1) where unknown; number {place} is "
-                f"{shown(value)}. The labels are: {', '.join(names)}."
-            )
-    return known, integers
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import vstack
 
 from ulr.classifier.encoding import EncodedTexts, text_encoder
-from ulr.classifier.fitting import known_labels, refit
+from ulr.classifier.fitting import refit
+from ulr.classifier.known import known_labels
 from ulr.classifier.model import Fitted, Indices
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import count_words
@@ -86,13 +87,20 @@ def _cover(
     if len(answered):
         covered = np.maximum(vectors @ answered.T, 0.0).max(axis=1)
     weights = np.square(uncertainty).astype(np.float32)
-    left, chosen = np.ones(len(vectors), dtype=bool), list[int]()
-    for _ in range(min(n, len(vectors))):
-        gain = weights @ np.maximum(similarity - covered[:, None], 0.0)
-        best = int(np.where(left, gain, -1.0).argmax())
-        chosen.append(best)
-        left[best] = False
-        covered = np.maximum(covered, similarity[:, best])
+    # Gains only fall, so those of earlier rounds are bounds (lazy greedy, Minoux 1978): the candidate
+    # with the largest bound is evaluated again until it stays the largest.
+    gain = np.maximum(similarity - covered, 0.0) @ weights
+    chosen, is_new = list[int](), np.ones(len(vectors), dtype=bool)
+    while len(chosen) < min(n, len(vectors)):
+        best = int(gain.argmax())
+        if is_new[best]:
+            chosen.append(best)
+            gain[best] = -1.0
+            covered = np.maximum(covered, similarity[best])
+            is_new[:] = False
+        else:
+            gain[best] = np.maximum(similarity[best] - covered, 0.0) @ weights
+            is_new[best] = True
     return chosen
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, new_console, plain_errors, plain_table, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
-from ulr.cli.options import ClassifierOptions, InputOptions, Json, OutputOptions
+from ulr.cli.options import InputOptions, Json, OutputOptions
 
 if TYPE_CHECKING:
     from ulr.jobs import Questions

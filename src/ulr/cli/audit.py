@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, new_console, plain_errors, plain_table, print_json
 from ulr.cli.groups import option_groups
-from ulr.cli.options import ClassifierOptions, InputOptions, Json
+from ulr.cli.options import InputOptions, Json
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.cluster import ClusterOptions, classify_on_cluster, needs_cluster
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
 from ulr.cli.language_model import LanguageModelOptions, print_plan
 from ulr.cli.options import (
-    ClassifierOptions,
     Explain,
     InputOptions,
     Json,

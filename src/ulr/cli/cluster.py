@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, note, plain_errors, print_json
 from ulr.cli.groups import CLUSTER, option
-from ulr.cli.options import ClassifierOptions, InputOptions, OutputOptions
+from ulr.cli.options import InputOptions, OutputOptions
 from ulr.cli.summaries import print_summary
 from ulr.errors import ClusterError
 

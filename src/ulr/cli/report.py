@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
 from ulr.cli.language_model import LanguageModelOptions, print_plan
-from ulr.cli.options import ClassifierOptions, InputOptions, Json, Truth
+from ulr.cli.options import InputOptions, Json, Truth
 from ulr.cli.summaries import print_summary
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, new_console, plain_errors, print_json
 from ulr.cli.groups import LABELS, OUTPUT, option, option_groups
 from ulr.cli.language_model import LanguageModelOptions, print_sent
-from ulr.cli.options import ClassifierOptions, InputOptions, Json, note_no_effect
+from ulr.cli.options import InputOptions, Json, note_no_effect
 
 if TYPE_CHECKING:
     from rich.console import Console

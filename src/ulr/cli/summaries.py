@@ -159,7 +159,7 @@ def print_encoders(kinds: dict[str, EncoderKind]) -> None:
         "encoder", ">dims", ">MB", "licence", "languages", "available", "what it is"
     )
     for name, kind in kinds.items():
-        there = "yes" if kind.installed else "download" if _is_download(kind) else kind.install
+        there = "yes" if kind.installed else f"extra {kind.extra}" if kind.extra else "download"
         figures = (f"{figure:,}" if figure else "" for figure in (kind.n_dims, kind.megabytes))
         ways = "\n".join(kind.specs(name))
         n_languages = len(kind.languages)
@@ -167,14 +167,9 @@ def print_encoders(kinds: dict[str, EncoderKind]) -> None:
         table.add_row(ways, *figures, kind.licence, languages, there, kind.about)
     console = new_console()
     console.print(table)
-    lacking = [kind for kind in kinds.values() if _is_download(kind) and not kind.installed]
+    lacking = [kind.install for kind in kinds.values() if kind.install and not kind.installed]
     if lacking:
-        console.print("\nDownload models with:", *(kind.install for kind in lacking), sep="\n  ")
-
-
-def _is_download(kind: EncoderKind) -> bool:
-    """Whether no package brings it, so that it is downloaded."""
-    return kind.model is not None and kind.extra is None
+        console.print("\nMake the others available with:", *dict.fromkeys(lacking), sep="\n  ")
 
 
 def print_cache(entries: list[CacheEntry], cleared: bool) -> None:

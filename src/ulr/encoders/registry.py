@@ -69,6 +69,11 @@ class EncoderKind:
         return all(file.installed() for file in self.files)
 
     @property
+    def scores_pairs(self) -> bool:
+        """Whether a known model scores pairs of text and label, and has no vectors of texts."""
+        return self.model is not None and KNOWN_MODELS[self.model].kind == "cross"
+
+    @property
     def install(self) -> str | None:
         """The command that makes it available; None if nothing is missing."""
         if self.extra is not None:

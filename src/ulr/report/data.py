@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from ulr.classifier import Explanation
 from ulr.jobs import Result
 
 Point = tuple[float, float]
@@ -52,6 +53,8 @@ class ReportData:
     result: Result  # what the job did; its counts are of all documents
     labels: tuple[LabelEntry, ...]  # the none label last
     documents: DocumentColumns  # that are listed
+    why: dict[int, Explanation]  # for typical and borderline documents, or some of them
+    why_all: bool  # whether it is all of them
     least_of_label: int  # documents of each label that are listed, where there are as many
     trace: tuple[dict[str, Any], ...]  # of `ulr.refinement.Pass`; empty for a saved classifier
     best_iteration: int | None  # the pass that is the result

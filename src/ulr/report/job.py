@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 from ulr import __version__
 from ulr.classifier import (
+    MOST_LEFT_OUT,
     Fitted,
     Predictions,
     Settings,
     describe,
     empty_texts,
     encode,
+    explain,
     known_labels,
+    words_to_read,
 )
 from ulr.errors import TextError
 from ulr.jobs import (
@@ -44,6 +47,7 @@ from ulr.report.sample import Drawn, Sampler
 from ulr.vectors import unit_rows
 
 _EXCERPT = 300
+_EXPLAINED_WORDS = 10_000  # that a slow encoder reads for explanations, in some six CPU seconds
 
 Vectors = NDArray[np.float32]
 
@@ -163,13 +167,19 @@ def _draw(
     else:
         chosen = vectors[drawn.rows]
     layout = Layout(chosen, seed)
+    labels = label_entries(fitted, drawn, layout, chosen)
+    explained = sorted({row for each in labels for row in each.representative + each.borderline})
+    rows = _affordable(explained, drawn, fitted)
+    some = [drawn.texts[row] for row in rows], drawn.predictions.rows(np.array(rows, np.intp))
     packages = ("numpy", "scipy", "scikit-learn")
     data = ReportData(
         title=title,
         source=source,
         result=result,
-        labels=label_entries(fitted, drawn, layout, chosen),
+        labels=labels,
         documents=document_columns(drawn, layout),
+        why=dict(zip(rows, explain(fitted, some[0], predictions=some[1]), strict=True)),
+        why_all=len(rows) == len(explained),
         least_of_label=sampler.least_of_label,
         trace=() if refinement is None else tuple(map(asdict, refinement.trace)),
         best_iteration=None if refinement is None else refinement.best_iteration,
@@ -179,6 +189,20 @@ def _draw(
         | {name: version(name) for name in packages},
     )
     return Report(data)
+
+
+def _affordable(rows: Sequence[int], drawn: Drawn, fitted: Fitted) -> list[int]:
+    """Documents to explain: a slow encoder reads them once for each of their words."""
+    found, budget = [], _EXPLAINED_WORDS
+    settings = fitted.settings
+    n_readings = fitted.n_labels if settings.scores_pairs else 1
+    for row in np.random.default_rng(0).permutation(rows).tolist():
+        if not (settings.is_fast or drawn.predictions.by_student[row]):
+            n_words = words_to_read([drawn.texts[row]])
+            budget -= n_readings * n_words * min(n_words, MOST_LEFT_OUT)
+        if budget > 0:
+            found.append(row)
+    return sorted(found)
 
 
 def label_entries(

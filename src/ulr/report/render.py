@@ -18,7 +18,7 @@ from ulr.jobs import Pairs, Result, sorted_pairs
 from ulr.report.data import ReportData
 
 # In the order of their imports.
-_MODULES = tuple("dom colors store view paint map flow charts table controls report".split())
+_MODULES = tuple("dom colors store why view paint map flow charts table controls report".split())
 _STATIC = files("ulr.report") / "static"
 _MOST_CONFUSION_LABELS = 20
 _MOST_CONFUSED = 30

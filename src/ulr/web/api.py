@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -16,14 +17,17 @@ from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
 from ulr import __version__
-from ulr.encoders import Encoder
+from ulr.classifier import Explanation, explain
 from ulr.jobs import text_columns
+from ulr.labels import parse_labels
 from ulr.web import schemas
-from ulr.web.classification import classify
+from ulr.web.classification import classify, look_for_labels
 from ulr.web.downloads import Format, What, write_download
+from ulr.web.encoders import Encoders
 from ulr.web.jobs import Job, JobState
+from ulr.web.lists import labels_of_list
 from ulr.web.security import UPLOAD_PATH
-from ulr.web.sessions import Conflict, Run, Session, Sessions
+from ulr.web.sessions import Conflict, Options, Run, Session, Sessions
 from ulr.web.settings import ServerSettings
 
 EXAMPLE = "news_blurbs.csv"
@@ -36,7 +40,7 @@ class Server:
     """What the routes share."""
 
     settings: ServerSettings
-    encoder: Encoder
+    encoders: Encoders
     sessions: Sessions
     predicting: CapacityLimiter  # as many at a time as cores; more only wait for each other
 
@@ -93,7 +97,8 @@ def status(server: AnyServer) -> schemas.Status:
     settings = server.settings
     return schemas.Status(
         version=__version__,
-        encoder=getattr(server.encoder, "spec", None) or type(server.encoder).__name__,
+        encoder=server.encoders.name,
+        encoders=list(server.encoders.choices.values()),
         predicts=settings.model is not None,
         labels=[] if settings.model is None else list(settings.model.settings.label_set.names),
         limits=schemas.Limits(
@@ -104,6 +109,14 @@ def status(server: AnyServer) -> schemas.Status:
             texts=settings.max_texts,
         ),
     )
+
+
+@router.post("/api/labels")
+def read_labels(given: schemas.LabelText) -> schemas.Labels:
+    """Read a label file or a pasted list of labels; nothing is kept."""
+    name, text = given.name, given.text
+    found = labels_of_list(text) if name is None else parse_labels(text, name)
+    return schemas.Labels(labels=[schemas.NamedLabel(**vars(label)) for label in found])
 
 
 @router.post(
@@ -160,15 +173,30 @@ def end_session(server: AnyServer, session: AnySession) -> None:
 @session_router.post("/run", status_code=202)
 def run(server: AnyServer, session: AnySession, given: schemas.RunInput) -> schemas.SessionInfo:
     """Classify the documents, in the background; corrected documents are known examples."""
-    columns = tuple(text_columns(session.table, given.columns))
+    options = Options(
+        columns=tuple(text_columns(session.table, given.columns)),
+        encoder=server.encoders.check(given.encoder),
+        none_share=given.none_share,
+    )
     with session.lock:
-        if session.job is not None and session.job.is_active:
-            raise Conflict("this session is being classified; wait or cancel first.")
+        _check_no_job(session)
         session.set_labels([(each.id, each.name, each.phrases) for each in given.labels])
-        session.job = Job()
-        work = partial(classify, session, session.choices, columns, server.encoder)
-        server.sessions.threads.submit(session.job.run, work)
+        session.options = options
+        work = partial(classify, session, session.choices, options, server.encoders)
+        _start_job(server, session, work)
     return _info(session)
+
+
+def _check_no_job(session: Session) -> None:
+    if session.job is not None and session.job.is_active:
+        raise Conflict("this session is being classified; wait or cancel first.")
+
+
+def _start_job(server: Server, session: Session, work: Callable[[Job], None]) -> None:
+    with session.lock:
+        _check_no_job(session)
+        session.job = Job()
+        server.sessions.threads.submit(session.job.run, work)
 
 
 @session_router.get("/job")
@@ -190,11 +218,46 @@ def view(latest: AnyRun) -> Response:
     return Response(latest.view, media_type="application/json")
 
 
-@session_router.get("/documents/{row}")
-def document(session: AnySession, latest: AnyRun, row: int) -> schemas.Document:
-    """One document, with the probability of each label."""
+@session_router.post("/suggestions", status_code=202)
+def look_for_suggestions(
+    server: AnyServer, session: AnySession, latest: AnyRun
+) -> schemas.SessionInfo:
+    """Look for missing labels, labels to merge or to split, and phrases, in the background."""
+    _start_job(server, session, partial(look_for_labels, session, latest))
+    return _info(session)
+
+
+@session_router.get("/suggestions", response_model=schemas.Suggested)
+def suggestions(session: AnySession) -> Response:
+    """The latest suggestions; nothing of them is applied."""
+    if not session.suggestions:
+        raise Conflict("there are no suggestions yet; ask for them first.")
+    return Response(session.suggestions, media_type="application/json")
+
+
+def _existing_row(session: AnySession, row: int) -> int:
     if not 1 <= row <= session.n_rows:
         raise HTTPException(404, f"there is no row {row}; rows are 1 to {session.n_rows}.")
+    return row
+
+
+AnyRow = Annotated[int, Depends(_existing_row)]
+
+
+@session_router.get("/documents/{row}/why")
+async def why(server: AnyServer, latest: AnyRun, row: AnyRow) -> Explanation:
+    """The words of a document that spoke for its label, and for the runner-up."""
+    text, found = (
+        latest.corpus.documents.texts[row - 1],
+        latest.predictions.rows(slice(row - 1, row)),
+    )
+    explaining = partial(explain, latest.fitted, [text], predictions=found)
+    return (await run_sync(explaining, limiter=server.predicting))[0]
+
+
+@session_router.get("/documents/{row}")
+def document(latest: AnyRun, row: AnyRow) -> schemas.Document:
+    """One document, with the probability of each label."""
     probabilities = latest.predictions.rows(slice(row - 1, row)).probabilities[0].round(4).tolist()
     return schemas.Document(
         row=row,
@@ -205,7 +268,7 @@ def document(session: AnySession, latest: AnyRun, row: int) -> schemas.Document:
 
 @session_router.post("/corrections")
 def correct(session: AnySession, given: schemas.CorrectionInput) -> schemas.SessionInfo:
-    """Give documents a label; they are known examples in the next run."""
+    """Give documents a label, or none of these; they are known in the next run."""
     session.correct([row - 1 for row in given.rows], given.label)
     return _info(session)
 
@@ -260,7 +323,7 @@ async def predict(server: AnyServer, given: schemas.PredictInput) -> schemas.Pre
 
 def _info(session: Session) -> schemas.SessionInfo:
     with session.lock:
-        choices, corpus, latest = session.choices, session.corpus, session.run
+        choices, options, latest = session.choices, session.options, session.run
         names = choices.names()
         return schemas.SessionInfo(
             id=session.id,
@@ -268,7 +331,9 @@ def _info(session: Session) -> schemas.SessionInfo:
             rows=session.n_rows,
             columns=list(session.table.columns),
             preview=session.preview,
-            text_columns=list(corpus.columns if corpus else session.suggested_columns),
+            text_columns=list(options.columns if options else session.suggested_columns),
+            encoder=None if options is None else options.encoder,
+            none_share=None if options is None else options.none_share,
             labels=list(choices.labels),
             suggested_labels=list(session.suggested_labels),
             corrections=[

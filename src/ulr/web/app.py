@@ -14,10 +14,10 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from ulr import __version__
-from ulr.encoders import Encoder, load_encoder
-from ulr.errors import EncoderError, InputError
+from ulr.errors import InputError
 from ulr.threads import available_cores
 from ulr.web.api import Server, router, session_router
+from ulr.web.encoders import Encoders
 from ulr.web.security import Guard, problem
 from ulr.web.sessions import Conflict, Sessions
 from ulr.web.settings import ServerSettings
@@ -26,17 +26,12 @@ from ulr.web.settings import ServerSettings
 def create_app(settings: ServerSettings | None = None) -> FastAPI:
     """The ASGI application of `ulr serve`, with the default settings if none are given."""
     settings = settings or ServerSettings()
-    encoder = load_encoder(settings.encoder)
-    if not isinstance(encoder, Encoder):
-        raise EncoderError(
-            f"the page keeps vectors of texts, but {settings.encoder!r} scores pairs of text and "
-            "label; choose another encoder."
-        )
+    encoders = Encoders(settings.encoder)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         sessions, predicting = Sessions(settings), CapacityLimiter(available_cores())
-        app.state.server = Server(settings, encoder, sessions, predicting)
+        app.state.server = Server(settings, encoders, sessions, predicting)
         try:
             yield
         finally:

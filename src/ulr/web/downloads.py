@@ -13,14 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import yaml
-
 from ulr.classifier import save
 from ulr.errors import TableError
 from ulr.jobs import Documents, Output, Sample, Tally, added_columns, label_rows, write_rows
+from ulr.labels import as_label_set, labels_as_text
 from ulr.progress import NO_PROGRESS
 from ulr.report import report_predictions
-from ulr.web.sessions import Run, Session
+from ulr.web.sessions import NONE, Run, Session
 
 What = Literal["table", "labels", "examples", "model", "report"]
 Format = Literal["csv", "tsv", "jsonl", "json", "xlsx", "parquet"]
@@ -45,7 +44,7 @@ def _write_table(session: Session, run: Run, path: Path) -> None:
     prefixes = ("ulr_", *(f"ulr{i}_" for i in range(2, 1_000)))
     settings = run.fitted.settings
     prefix = next(each for each in prefixes if taken.isdisjoint(added_columns(each, settings)))
-    documents, texts = Documents(session.table, run.corpus.columns), run.corpus.documents.texts
+    documents, texts = Documents(session.table, run.options.columns), run.corpus.documents.texts
     fitted = replace(run.fitted, predictions=session.corrected(run))
     output = Output(str(path), prefix)
     rows = label_rows(documents, fitted, Sample(len(texts), 0, 0, texts, None))
@@ -53,18 +52,20 @@ def _write_table(session: Session, run: Run, path: Path) -> None:
 
 
 def _write_labels(session: Session, run: Run, path: Path) -> None:
-    labels = yaml.safe_dump(run.choices.phrases(), allow_unicode=True, sort_keys=False)
+    labels = labels_as_text(as_label_set(run.choices.phrases()), ".yaml")
     path.write_text(labels, encoding="utf-8")
 
 
 def _write_examples(session: Session, run: Run, path: Path) -> None:
     choices = session.choices
-    if not choices.corrections:
+    if not {*choices.corrections.values()} - {NONE}:
         raise TableError("no document has been corrected yet.")
     names, lines = choices.names(), io.StringIO()
     writer = csv.writer(lines)
     writer.writerow(["text", "label"])
     for row, label in sorted(choices.corrections.items()):
+        if label == NONE:  # no example of a label
+            continue
         writer.writerow([run.corpus.documents.texts[row], names[label]])
     path.write_bytes(lines.getvalue().encode("utf-8", "replace"))
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from ulr.report import DocumentColumns, LabelEntry
+from ulr.web.encoders import EncoderChoice
 from ulr.web.jobs import JobState
 from ulr.web.sessions import SessionLabel
 
@@ -35,6 +36,7 @@ class Status(BaseModel):
 
     version: str
     encoder: str
+    encoders: list[EncoderChoice] = Field(description="That a run may use, its own first.")
     predicts: bool = Field(description="Whether /api/predict has a model.")
     labels: list[str] = Field(description="Labels of that model.")
     limits: Limits
@@ -50,8 +52,30 @@ class LabelInput(BaseModel):
     )
 
 
+class LabelText(BaseModel):
+    """A label file or a pasted list."""
+
+    text: str = Field(max_length=200_000, description="Content of the file, or the list.")
+    name: str | None = Field(
+        None, max_length=300, description="Name of the file, whose ending tells its format."
+    )
+
+
+class NamedLabel(BaseModel):
+    """A label that was read."""
+
+    name: str
+    phrases: list[str]
+
+
+class Labels(BaseModel):
+    """Labels that were read, in their order."""
+
+    labels: list[NamedLabel]
+
+
 class Correction(BaseModel):
-    """A document that was given a label."""
+    """A document that was given a label, or none of these."""
 
     row: int
     label: str
@@ -68,6 +92,8 @@ class SessionInfo(BaseModel):
     text_columns: list[str] = Field(description="The chosen columns, or a suggestion.")
     labels: list[SessionLabel]
     suggested_labels: list[str]
+    encoder: str | None = Field(description="Of the latest run; null before the first.")
+    none_share: float | None = Field(description="Of the latest run.")
     corrections: list[Correction]
     result: int | None = Field(description="Number of the latest result.")
     outdated: bool = Field(description="Whether labels or corrections changed since the result.")
@@ -80,20 +106,26 @@ class RunInput(BaseModel):
 
     columns: list[str] = Field(max_length=100, description="Text columns; joined by a space.")
     labels: list[LabelInput]
+    encoder: str | None = Field(None, description="One of the status; the server's own if null.")
+    none_share: float | None = Field(
+        None, gt=0, lt=1, description="Share of the documents that get none of the labels."
+    )
 
 
 class CorrectionInput(BaseModel):
     """A label for documents."""
 
     rows: list[int] = Field(min_length=1, max_length=10_000, description="From 1.")
-    label: str | None = Field(description="Name of a label; null takes the correction back.")
+    label: str | None = Field(
+        description="Name of a label, or 'none of these'; null takes the correction back."
+    )
 
 
 @dataclass(frozen=True)
 class ViewLabel(LabelEntry):
     """A label of a result; documents are positions in the list of documents."""
 
-    id: int
+    id: int | None  # null for the label of documents that are none of these
 
 
 class View(BaseModel):
@@ -108,6 +140,31 @@ class View(BaseModel):
     previous: list[str | None] = Field(description="Label in the result before, if another.")
     changes: list[tuple[str, str, int]] = Field(description="Label before, now, documents.")
     next: list[int] = Field(description="Documents to check next.")
+
+
+class MissingLabel(BaseModel):
+    """A group of documents that no label explains."""
+
+    name: str = Field(description="Proposed for the group, from its own words.")
+    size: int
+    words: list[str] = Field(description="Characteristic words of the group.")
+    rows: list[int] = Field(description="Of typical documents.")
+    texts: list[str] = Field(description="Beginnings of these documents.")
+    labels: list[tuple[str, float]] = Field(description="That the group has now, with shares.")
+    better_name_for: str | None = Field(description="A label that has this group already.")
+
+
+class Suggested(BaseModel):
+    """What the documents say about the labels of a result."""
+
+    number: int = Field(description="Of the result.")
+    examined: int = Field(description="Documents, a sample of many.")
+    missing: list[MissingLabel]
+    merge: list[tuple[str, str]] = Field(description="Labels that compete for documents.")
+    split: list[tuple[str, list[str], list[str]]] = Field(
+        description="Labels that hold two groups, with characteristic words of both."
+    )
+    phrases: dict[str, list[str]] = Field(description="Further phrases for some labels.")
 
 
 class Document(BaseModel):

@@ -16,10 +16,17 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.classifier import EncodedTexts, Fitted, Predictions
+from ulr.classifier import (
+    EncodedTexts,
+    Fitted,
+    Predictions,
+    Settings,
+    known_labels,
+)
 from ulr.errors import InputError, LabelError, TableError
 from ulr.jobs import Result, guess_text_column
 from ulr.labels import as_label_set
+from ulr.refinement import EXCLUDED
 from ulr.report import Layout
 from ulr.tables import MOST_LETTERS, Table, open_source
 from ulr.web.jobs import Job
@@ -28,6 +35,9 @@ from ulr.web.settings import ServerSettings
 _MOST_STEPS = 100
 _PREVIEW_ROWS, _PREVIEW_LETTERS = 3, 200
 _MOST_LETTERS = 8  # per byte of the largest upload, against compressed files that expand
+
+
+NONE = -1  # stands for the id of a label where a document is none of these
 
 
 class Conflict(InputError):
@@ -45,7 +55,7 @@ class SessionLabel:
 
 @dataclass(frozen=True)
 class Choices:
-    """Labels, and the label that a person gave to documents: row from 0 to id of the label."""
+    """Labels, and the label that a person gave to documents: row from 0 to its id, or `NONE`."""
 
     labels: tuple[SessionLabel, ...] = ()
     corrections: dict[int, int] = field(default_factory=dict)
@@ -54,21 +64,49 @@ class Choices:
         """Phrases by name."""
         return {label.name: list(label.phrases) for label in self.labels}
 
+    def codes(self, n_rows: int) -> NDArray[np.int32]:
+        """(n_rows,) what is known of each document, as `ulr.classifier.refit` takes it."""
+        names = [label.name for label in self.labels]
+        codes = known_labels(self.known(n_rows), names, n_rows)[0]
+        codes[self.nones()] = EXCLUDED
+        return codes
+
+    def nones(self) -> list[int]:
+        """Rows of the documents that are none of these."""
+        return [row for row, label in self.corrections.items() if label == NONE]
+
     def names(self) -> dict[int, str]:
-        """Names by id."""
-        return {label.id: label.name for label in self.labels}
+        """Names by id, that of `NONE` included."""
+        return {label.id: label.name for label in self.labels} | {NONE: Settings.none_label}
 
     def known(self, n_rows: int) -> list[str | None]:
         """The known label of each document."""
+        known: list[str | None] = [None] * n_rows
         names = self.names()
-        return [names.get(self.corrections.get(row, -1)) for row in range(n_rows)]
+        for row, label in self.corrections.items():
+            known[row] = None if label == NONE else names[label]
+        return known
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run was asked for beside labels and corrections."""
+
+    columns: tuple[str, ...]  # that make up a document
+    encoder: str
+    none_share: float | None = None
+
+    @property
+    def source(self) -> tuple[tuple[str, ...], str]:
+        """What the vectors of the documents depend on."""
+        return self.columns, self.encoder
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The documents of a session, kept until other columns are chosen."""
+    """The documents of a session, kept until other columns or another encoder are chosen."""
 
-    columns: tuple[str, ...]  # that make up a document
+    options: Options  # of the first run with these documents
     documents: EncodedTexts
 
 
@@ -78,6 +116,7 @@ class Run:
 
     number: int  # 1 for the first one of a session, and so on
     choices: Choices
+    options: Options
     corpus: Corpus
     fitted: Fitted
     result: Result
@@ -103,8 +142,10 @@ class Session:
         self.choices = Choices()
         self.suggested_columns = self._text_columns()
         self.suggested_labels: tuple[str, ...] = ()
+        self.options: Options | None = None  # of the latest run, done or not
         self.corpus: Corpus | None = None
         self.run: Run | None = None  # the latest one that is done
+        self.suggestions = b""  # the latest ones, as JSON
         self.job: Job | None = None
         self.lock = RLock()
         self.undo_steps: list[Choices] = []
@@ -179,7 +220,7 @@ class Session:
                     id_, self._next_label = self._next_label, self._next_label + 1
                 own.discard(id_)
                 labels.append(SessionLabel(id_, label.name, label.phrases))
-            kept = {label.id for label in labels}
+            kept = {NONE, *(label.id for label in labels)}
             corrections = {r: i for r, i in self.choices.corrections.items() if i in kept}
             self._change(Choices(tuple(labels), corrections))
 
@@ -188,7 +229,8 @@ class Session:
         with self.lock:
             if not self.choices.labels:
                 raise Conflict("this session has no labels yet; classify first.")
-            ids = {label.name: label.id for label in self.choices.labels}
+            ids = {Settings.none_label: NONE}
+            ids |= {label.name: label.id for label in self.choices.labels}
             if name is not None and name not in ids:
                 raise LabelError(f"{name!r} is not a label; use: {', '.join(ids)}.")
             wrong = [row for row in rows if not 0 <= row < self.n_rows]
@@ -220,12 +262,15 @@ class Session:
     def corrected(self, run: Run) -> Predictions:
         """Predictions of a run, with the labels that documents were given since."""
         places = {label.id: i for i, label in enumerate(run.choices.labels)}
+        places[NONE] = NONE if run.fitted.none is None else run.fitted.n_labels
         given = {row: places[i] for row, i in self.choices.corrections.items() if i in places}
         if not given:
             return run.predictions
         labels = run.predictions.labels.copy()
         labels[list(given)] = list(given.values())
-        return replace(run.predictions, labels=labels, empty=labels < 0)
+        empty = run.predictions.empty.copy()
+        empty[list(given)] = [place == NONE for place in given.values()]
+        return replace(run.predictions, labels=labels, empty=empty)
 
 
 class Sessions:

@@ -1,6 +1,7 @@
 // The map of documents on a canvas: hover, zoom, pan, selection of a region, keyboard.
 import { count, percent } from "./dom.js";
 import { labelColor, pageColor, whenColorsChange } from "./colors.js";
+import { labelName } from "./store.js";
 import { createView } from "./view.js";
 import { dotSize, paintDocuments, paintLine, paintNames, paintPath, paintRing } from "./paint.js";
 
@@ -13,9 +14,9 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 /** Label, confidence and row of a document in one line. */
 export function summary({ documents, labels }, i) {
   const [label, before] = [documents.label[i], documents.unrefined[i]];
-  const by = before === label ? "" : `, by name ${labels[before].name}`;
+  const by = before === label ? "" : `, by name ${labelName(labels, before)}`;
   const note = documents.notes?.[i] ? `; ${documents.notes[i]}` : "";
-  return `${labels[label].name} (${percent(documents.confidence[i])})${by}; row ${count(documents.row[i])}${note}`;
+  return `${labelName(labels, label)} (${percent(documents.confidence[i])})${by}; row ${count(documents.row[i])}${note}`;
 }
 
 /** A drawn line with fewer points and digits, so that it fits into an address. */

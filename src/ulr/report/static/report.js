@@ -6,6 +6,7 @@ import { createMap } from "./map.js";
 import { drawFlow } from "./flow.js";
 import { drawHistogram, drawReliability, shadeConfusion } from "./charts.js";
 import { createTable } from "./table.js";
+import { withReasons } from "./why.js";
 
 const NARROW = 640;
 
@@ -15,10 +16,18 @@ function colorTags() {
     tag.style.setProperty("--color", labelColor(Number(tag.dataset.label)));
 }
 
+/** Mark the words that spoke for the label, in the typical and borderline documents. */
+function showReasons({ documents, labels }) {
+  for (const text of document.querySelectorAll(".text[data-document]")) {
+    const i = Number(text.dataset.document);
+    text.replaceChildren(...withReasons(documents.text[i], documents.why[i], labels));
+  }
+}
+
 function start() {
   const data = JSON.parse(find("data").textContent);
   const { result } = data;
-  const store = createStore(data.documents, withCounts(data.labels, result));
+  const store = createStore({ ...data.documents, why: data.why }, withCounts(data.labels, result));
   createLegend(find("legend"), store);
   connectFilters(find("filters"), find("status"), store);
   const map = createMap({ canvas: find("map"), tooltip: find("tooltip"), live: find("live") }, store);
@@ -29,7 +38,11 @@ function start() {
   if (result.comparison) drawReliability(find("reliability"), result.comparison.reliability);
   document.querySelectorAll("table.confusion").forEach(shadeConfusion);
   colorTags();
-  whenColorsChange(colorTags);
+  showReasons(store);
+  whenColorsChange(() => {
+    colorTags();
+    showReasons(store);
+  });
   if (innerWidth < NARROW) for (const label of document.querySelectorAll("details.label")) label.open = false;
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-show]");

@@ -2,6 +2,9 @@
 
 const ALL = { labels: [], low: 0, high: 1, words: "", moved: false, wrong: false, flags: [], region: null };
 
+/** The name of a label; -1 stands for none where the labels have no entry for it. */
+export const labelName = (labels, i) => labels[i]?.name ?? "none of these";
+
 /** Terms of a search: words in lower case that a document must all contain. */
 export const searchTerms = (words) => words.toLowerCase().split(/\s+/).filter(Boolean);
 

@@ -1,7 +1,8 @@
 // The table of the selected documents, a page at a time.
 import { count, element, percent } from "./dom.js";
 import { labelColor, whenColorsChange } from "./colors.js";
-import { searchTerms } from "./store.js";
+import { labelName, searchTerms } from "./store.js";
+import { withReasons } from "./why.js";
 
 const PAGE = 25;
 
@@ -16,7 +17,7 @@ export function marked(text, words) {
 
 /** The name of a label with its colour. */
 export const labelTag = (labels, i) =>
-  element("span", { class: "tag", "data-label": i, "--color": labelColor(i) }, labels[i].name);
+  element("span", { class: "tag", "data-label": i, "--color": labelColor(i) }, labelName(labels, i));
 
 /** The table of a store; `table` has a head, and `pager` gets buttons that turn pages. */
 export function createTable({ table, pager }, store) {
@@ -35,10 +36,15 @@ export function createTable({ table, pager }, store) {
     const add = (title, other, ...rest) =>
       lines.push(element("div", { class: "line" }, `${title} `, labelTag(labels, other), ...rest));
     if (before !== label) add("by name", before);
-    if (second > 0) add("second", documents.second[i], ` ${percent(second)}`);
+    if (second > 0 && documents.second[i] !== label && label >= 0) add("second", documents.second[i], ` ${percent(second)}`);
     if (truth >= 0) add("true", truth, truth === label ? "" : element("span", { class: "wrong" }, " ✗"));
     if (documents.notes?.[i]) lines.push(element("div", { class: "line" }, documents.notes[i]));
     return lines;
+  }
+
+  function textOf(i) {
+    const [text, why] = [documents.text[i], documents.why?.[i]];
+    return why && !store.filter.words ? withReasons(text, why, labels) : marked(text, store.filter.words);
   }
 
   function row(i) {
@@ -47,7 +53,7 @@ export function createTable({ table, pager }, store) {
       "tr",
       { tabindex: -1, "data-document": i, onclick: activate, onfocus: activate },
       element("td", { class: "number", "data-title": "Row" }, count(documents.row[i])),
-      element("td", { class: "text" }, ...marked(documents.text[i], store.filter.words)),
+      element("td", { class: "text" }, ...textOf(i)),
       element("td", { class: "label-cell" }, ...candidates(i)),
       element("td", { class: "number", "data-title": "Confidence" }, percent(documents.confidence[i])),
     );

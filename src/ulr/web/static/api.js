@@ -33,10 +33,13 @@ export function sessionRequests(id) {
   const path = (rest) => `/api/sessions/${encodeURIComponent(id)}${rest}`;
   return {
     state: () => request("GET", path("")),
-    run: (columns, labels) => request("POST", path("/run"), { columns, labels }),
+    run: (choices) => request("POST", path("/run"), choices),
     job: () => request("GET", path("/job")),
     cancel: () => request("DELETE", path("/job")),
     view: () => request("GET", path("/view")),
+    suggest: () => request("POST", path("/suggestions")),
+    suggestions: () => request("GET", path("/suggestions")),
+    why: (row) => request("GET", path(`/documents/${row}/why`)),
     document: (row) => request("GET", path(`/documents/${row}`)),
     correct: (rows, label) => request("POST", path("/corrections"), { rows, label }),
     undo: () => request("POST", path("/undo")),

@@ -2,17 +2,20 @@
 import { count, element } from "./report/dom.js";
 import { labelColor, whenColorsChange } from "./report/colors.js";
 
+const SEPARATORS = /[,;\t\n]/;
 const EMPTY = { id: null, name: "", phrases: [] };
 
-/** The editor in a list; a person adds, renames and removes labels in it. */
-export function createLabelEditor(list, addButton) {
+/** The phrases of a label, unless they are only its name. */
+const described = ({ name, phrases }) => (phrases.length === 1 && phrases[0] === name ? "" : phrases.join("; "));
+
+/** The editor in a list; a person adds, renames and removes labels in it, or pastes several: `paste(text)`. */
+export function createLabelEditor(list, addButton, paste) {
   let rows = [];
 
   function addRow(label, size) {
-    const described = label.phrases.length === 1 && label.phrases[0] === label.name ? [] : label.phrases;
     const input = (value, placeholder) => element("input", { type: "text", value, placeholder, autocomplete: "off" });
     const name = input(label.name, "name");
-    const phrases = input(described.join("; "), "phrases (optional)");
+    const phrases = input(described(label), "phrases (optional)");
     const remove = element("button", { type: "button", onclick: () => removeRow(row) }, "×");
     const swatch = element("span", { class: "swatch" });
     const number = element("span", { class: "muted size" }, size === undefined ? "" : count(size));
@@ -22,6 +25,12 @@ export function createLabelEditor(list, addButton) {
       if (event.key !== "Enter" || rows.at(-1) !== row || !name.value.trim()) return;
       event.preventDefault();
       addRow(EMPTY).name.focus();
+    });
+    name.addEventListener("paste", (event) => {
+      const text = event.clipboardData.getData("text");
+      if (!SEPARATORS.test(text.trim())) return;
+      event.preventDefault();
+      paste(text);
     });
     rows.push(row);
     list.append(row.item);
@@ -54,6 +63,12 @@ export function createLabelEditor(list, addButton) {
       .map((text) => text.trim())
       .filter(Boolean);
 
+  /** The labels that have a name. */
+  const get = () =>
+    rows
+      .map((row) => ({ id: row.id, name: row.name.value.trim(), phrases: texts(row.phrases) }))
+      .filter((label) => label.name || label.phrases.length);
+
   addButton.addEventListener("click", () => addRow(EMPTY).name.focus());
   whenColorsChange(describeRows);
   return {
@@ -64,11 +79,30 @@ export function createLabelEditor(list, addButton) {
       labels.forEach((label, i) => addRow(label, sizes[i]));
       if (!labels.length) for (let i = 0; i < 3; i++) addRow(EMPTY);
     },
-    /** The labels that have a name. */
-    get: () =>
-      rows
-        .map((row) => ({ id: row.id, name: row.name.value.trim(), phrases: texts(row.phrases) }))
-        .filter((label) => label.name || label.phrases.length),
+    /** Add the labels of a list; one that is there gets the new phrases, a field with the list is used. */
+    add(labels, list) {
+      for (const { name } of rows) if (name.value === list) name.value = "";
+      for (const label of labels) {
+        const named = (name) => rows.find((row) => row.name.value.trim() === name);
+        const row = named(label.name) ?? named("") ?? addRow(EMPTY);
+        row.name.value = label.name;
+        row.phrases.value = described(label);
+      }
+    },
+    /** Add phrases to a label, or a label that is not there yet. */
+    describe(name, phrases) {
+      const row = rows.find((each) => each.name.value.trim() === name);
+      if (!row) return this.add([{ name, phrases: phrases.length ? phrases : [name] }]);
+      // Without phrases, the name describes the label; with some, it is one of them.
+      const own = texts(row.phrases);
+      row.phrases.value = [...new Set([...(own.length ? own : [name]), ...phrases])].join("; ");
+    },
+    get,
+    /** What was typed, if it is a list in the field of a single label. */
+    typedList() {
+      const [only, ...others] = get();
+      return only && !others.length && !only.phrases.length && SEPARATORS.test(only.name) ? only.name : null;
+    },
     focus: () => rows[0].name.focus(),
   };
 }

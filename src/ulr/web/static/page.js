@@ -2,14 +2,15 @@
 import { count, element } from "./report/dom.js";
 import { find } from "./report/controls.js";
 import { addressSession, applyAddress, followStore, readAddress } from "./address.js";
-import { request, sessionRequests } from "./api.js";
+import { Problem, request, sessionRequests } from "./api.js";
 import { createLabelEditor } from "./labels.js";
 import { createPanel } from "./correct.js";
+import { showSuggestions } from "./suggestions.js";
 import { createResult, labelledDocuments } from "./result.js";
 
 const FIRST_POLL = 40;
 const LONGEST_POLL = 1000;
-const editor = createLabelEditor(find("labels"), find("add-label"));
+const editor = createLabelEditor(find("labels"), find("add-label"), addLabels);
 const page = { status: null, session: null, api: null, result: null, panel: null };
 
 /** Do something; a problem is shown as one sentence. Returns whether it worked. */
@@ -78,6 +79,7 @@ async function open(session) {
   showTable(session);
   const suggested = session.suggested_labels.map((name) => ({ id: null, name, phrases: [] }));
   editor.set(session.labels.length ? session.labels : suggested);
+  showOptions(session);
   if (session.result !== null) await showResult();
   if (["waiting", "running"].includes(session.job?.state)) await follow();
 }
@@ -93,20 +95,69 @@ function showTable({ columns, preview, text_columns: chosen }) {
   );
 }
 
+/** Add the labels of a pasted list or of a file with a name; the server reads it. Returns whether it worked. */
+function addLabels(text, name = null) {
+  return attempt(async () => {
+    const { labels } = await request("POST", "/api/labels", { text, name });
+    editor.add(labels, text);
+    find("labels-read").textContent = `${several(labels.length, "label")} read.`;
+  });
+}
+
+async function addList() {
+  const list = document.getElementById("listed");
+  if (!(await addLabels(list.value))) return;
+  list.value = "";
+  find("label-list").open = false;
+  find("run").focus();
+}
+
+const addLabelFile = (file) =>
+  attempt(async () => {
+    let text;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    } catch {
+      throw new Problem(`${file.name} cannot be read as UTF-8 text.`, 400);
+    }
+    await addLabels(text, file.name);
+  });
+
+function showOptions({ encoder, none_share: share }) {
+  const { elements } = find("setup-form");
+  elements.encoder.value = encoder ?? page.status.encoder;
+  elements.none.value = Math.round(1000 * (share ?? 0)) / 10;
+  describeOptions();
+}
+
+function describeOptions() {
+  const { encoder, none } = find("setup-form").elements;
+  const { about, languages } = page.status.encoders.find(({ name }) => name === encoder.value);
+  find("encoder-about").textContent = languages.length ? `${about} (${languages.join(", ")})` : about;
+  find("options-summary").textContent = `Options: ${encoder.value} encoder, ${Number(none.value) ? `${none.value}% none of these` : "every document gets a label"}`;
+}
+
 const chosenColumns = () => Array.from(find("columns").querySelectorAll("input:checked"), (input) => input.value);
 
 /** Classify with the labels of the editor. */
 async function run() {
   await attempt(async () => {
     const columns = chosenColumns();
-    if (!columns.length) throw Object.assign(new Error("Choose at least one column that has the text."), { status: 400 });
-    page.session = await page.api.run(columns, editor.get());
+    if (!columns.length) throw new Problem("Choose at least one column that has the text.", 400);
+    if (editor.typedList() && !(await addLabels(editor.typedList()))) return;
+    const { encoder, none } = find("setup-form").elements;
+    page.session = await page.api.run({
+      columns,
+      labels: editor.get(),
+      encoder: encoder.value,
+      none_share: none.value / 100 || null,
+    });
     await follow();
   });
 }
 
-/** Show the progress of the running job, then its result. */
-async function follow() {
+/** Show the progress of the running job, then what it found. */
+async function follow(show = showResult) {
   find("cancel").hidden = false;
   setBusy(true);
   try {
@@ -121,8 +172,8 @@ async function follow() {
       job = await page.api.job();
     }
     page.session = await page.api.state();
-    if (job.state === "failed") throw Object.assign(new Error(job.error), { status: 400 });
-    if (job.state === "done") await showResult();
+    if (job.state === "failed") throw new Problem(job.error, 400);
+    if (job.state === "done") await show();
     else find("about").textContent = `${page.session.name}: cancelled`;
   } finally {
     find("progress").hidden = true;
@@ -134,27 +185,44 @@ async function follow() {
 }
 
 function setBusy(busy) {
-  for (const name of ["run", "refine", "undo"]) find(name).disabled = busy;
+  for (const name of ["run", "refine", "undo", "suggest"]) find(name).disabled = busy;
   document.body.toggleAttribute("data-busy", busy);
+}
+
+/** Look for suggestions and show them. */
+const suggest = () =>
+  attempt(async () => {
+    await page.api.suggest();
+    await follow(showSuggested);
+  });
+
+async function showSuggested() {
+  showSuggestions(find("suggested"), await page.api.suggestions(), (name, phrases) => {
+    editor.describe(name, phrases);
+    find("labels-read").textContent = `Added to the labels: ${phrases.join("; ") || name}. Classify again to use it.`;
+  });
 }
 
 async function showResult() {
   const view = await page.api.view();
   const first = page.result === null;
   if (!first && !page.result.fits(view)) return location.reload();
-  for (const name of ["result", "summary", "skip"]) find(name).hidden = false;
+  for (const name of ["result", "summary", "skip", "suggestions"]) find(name).hidden = false;
   if (first) {
     page.result = createResult(view);
-    page.panel = createPanel(page.result, { correct, undo, refine, document: loadDocument });
+    page.panel = createPanel(page.result, { correct, undo, refine, load });
   } else page.result.update(view);
   const { name, rows } = page.session;
-  find("about").textContent = `${name}, ${several(rows, "row")}, ${view.labels.length} labels`;
+  const labels = view.labels.filter(({ id }) => id !== null);
+  find("about").textContent = `${name}, ${several(rows, "row")}, ${labels.length} labels`;
   find("data").open = false;
   find("run").textContent = "Classify again";
   editor.set(
-    view.labels,
-    view.labels.map((label) => label.after),
+    labels,
+    labels.map((label) => label.after),
   );
+  find("labels-read").textContent = "";
+  find("suggested").replaceChildren();
   updatePanel();
   find("said").textContent = `${count(labelledDocuments(view))} documents have a label.`;
   if (first) {
@@ -186,13 +254,23 @@ const correct = (documents, label) =>
     updatePanel();
   });
 
+/** Rows that have another correction than before. */
+function changedRows(before, after) {
+  const [old, now] = [before, after].map((all) => new Map(all.map(({ row, label }) => [row, label])));
+  return [...new Set([...old.keys(), ...now.keys()])].filter((row) => old.get(row) !== now.get(row));
+}
+
 function undo() {
   if (find("undo").disabled) return;
   return inOrder(async () => {
+    const before = page.session.corrections;
     page.session = await page.api.undo();
-    const plain = (labels) => JSON.stringify(labels.map(({ id, name, phrases }) => [id, name, phrases]));
+    const plain = (labels) => JSON.stringify(labels.filter(({ id }) => id !== null).map(({ id, name, phrases }) => [id, name, phrases]));
     find("said").textContent = "Undone.";
-    if (plain(page.session.labels) === plain(page.result.view.labels)) return updatePanel();
+    if (plain(page.session.labels) === plain(page.result.view.labels)) {
+      updatePanel();
+      return page.panel.show(changedRows(before, page.session.corrections));
+    }
     editor.set(page.session.labels);
     await run();
   });
@@ -202,9 +280,10 @@ function refine() {
   if (!find("refine").disabled) run();
 }
 
-async function loadDocument(row) {
+/** Something of a document, such as its whole text; null if it cannot be had. */
+async function load(what, row) {
   try {
-    return await page.api.document(row);
+    return await page.api[what](row);
   } catch (problem) {
     showProblem(problem.message);
     return null;
@@ -249,6 +328,14 @@ function connect() {
     if (!text.value.trim()) return showProblem("There is no text to use; paste some first.");
     upload(new Blob([text.value]), kind.value === "txt" ? "pasted.txt" : "pasted");
   });
+  find("add-list").addEventListener("click", addList);
+  find("label-file").addEventListener("change", (event) => {
+    const [file] = event.target.files;
+    event.target.value = "";
+    if (file) addLabelFile(file);
+  });
+  find("suggest").addEventListener("click", suggest);
+  find("options").addEventListener("input", describeOptions);
   find("example").addEventListener("click", () => upload(null, "the example"));
   find("setup-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -273,6 +360,9 @@ async function start() {
     page.status = await request("GET", "/api/status");
     const { version, encoder, predicts, limits } = page.status;
     find("limits").textContent = `CSV, Excel, JSON, Parquet or text; at most ${megabytes(limits.upload_bytes)} MB and ${count(limits.rows)} rows`;
+    find("setup-form").elements.encoder.replaceChildren(
+      ...page.status.encoders.map(({ name }) => element("option", { value: name }, name)),
+    );
     find("footer").textContent = `ulr ${version}, ${encoder} encoder.${predicts ? " This server also answers POST /api/predict." : ""}`;
     const id = readAddress().get("session");
     if (id) await open(await sessionRequests(id).state());

@@ -1,12 +1,14 @@
 // What the page shows of a result: summary, flow, map, table and legend, over one store.
 import { count, element, percent } from "./report/dom.js";
 import { connectFilters, connectMapButtons, createLegend, find } from "./report/controls.js";
-import { createStore, withCounts } from "./report/store.js";
+import { createStore, labelName, withCounts } from "./report/store.js";
 import { createMap } from "./report/map.js";
 import { createTable, labelTag } from "./report/table.js";
 import { drawFlow } from "./report/flow.js";
 import { labelColor, whenColorsChange } from "./report/colors.js";
 
+export const NONE = -1;
+export const NONE_NAME = labelName([], NONE);
 const MOST_PATHS = 12;
 const cell = (...content) => element("td", {}, ...content);
 const numeric = (value) => element("td", { class: "number" }, count(value));
@@ -30,7 +32,9 @@ export function createResult(view) {
 
     /** Whether another result has the same documents. */
     fits: (other) =>
-      other.documents.row.length === store.documents.row.length && other.columns.join("\n") === result.view.columns.join("\n"),
+      other.documents.row.length === store.documents.row.length &&
+      other.result.encoder === result.view.result.encoder &&
+      other.columns.join("\n") === result.view.columns.join("\n"),
 
     update(other) {
       prepare(other);
@@ -45,10 +49,10 @@ export function createResult(view) {
     /** Show the labels that documents were given. */
     correct(corrections) {
       const { documents, labels } = store;
-      const given = new Map(corrections.map(({ row, label }) => [row, labels.findIndex(({ name }) => name === label)]));
+      const given = new Map(corrections.map(({ row, label }) => [row, label]));
       documents.label = documents.row.map((row, i) => {
-        const label = given.get(row) ?? -1;
-        return label >= 0 ? label : result.fitted[i];
+        const label = labels.findIndex(({ name }) => name === given.get(row));
+        return label >= 0 || given.get(row) === NONE_NAME ? label : result.fitted[i];
       });
       documents.corrected = documents.row.map((row) => given.has(row));
       documents.notes = documents.row.map((row, i) => {
@@ -118,7 +122,7 @@ function showVerdict({ diagnosis, documents, seconds }, labelled) {
   rest.textContent += ` It took ${seconds.toFixed(1)} s.`;
   const warnings = [...(diagnosis?.warnings ?? [])];
   const without = documents - labelled;
-  if (without) warnings.push(`${count(without)} documents have no words that the encoder knows, and got no label.`);
+  if (without) warnings.push(`${count(without)} documents are none of these, or have no words that the encoder knows; they got no label.`);
   find("warnings").replaceChildren(...warnings.map((warning) => element("li", {}, warning)));
 }
 
@@ -144,12 +148,14 @@ function showSizes({ labels }) {
   find("sizes").tBodies[0].replaceChildren(...labels.map(row));
 }
 
-/** Buttons that give the active document a label. */
+/** Buttons that give the active document a label, or none of these. */
 export function assignButtons(labels, probabilities, current, onclick) {
-  return labels.map(({ name }, i) => {
-    const key = i < 9 ? element("kbd", {}, String(i + 1)) : null;
-    const share = probabilities ? element("span", { class: "muted" }, ` ${percent(probabilities[name] ?? 0)}`) : null;
-    const look = { type: "button", class: "tag", "aria-pressed": String(i === current), "--color": labelColor(i) };
+  const own = labels.filter(({ id }) => id !== null);
+  return [...own, { name: NONE_NAME }].map(({ name }, place) => {
+    const i = place < own.length ? place : NONE;
+    const key = i === NONE ? element("kbd", {}, "x") : i < 9 ? element("kbd", {}, String(i + 1)) : null;
+    const share = probabilities?.[name] !== undefined ? element("span", { class: "muted" }, ` ${percent(probabilities[name])}`) : null;
+    const look = { type: "button", class: "tag", "aria-pressed": String(labelName(labels, current) === name), "--color": labelColor(labels.findIndex((label) => label.name === name)) };
     return element("button", { ...look, onclick: () => onclick(i) }, name, share, " ", key);
   });
 }
