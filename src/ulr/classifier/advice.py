@@ -171,7 +171,11 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
         assert fitted.known is not None
         known = fitted.known.copy()
         known[rows[is_example]] = codes[is_example]
-        fitted = refit(fitted, known, progress)
+        again = refit(fitted, known, progress)
+        if _loses_trust(fitted, again):
+            is_example[:] = False
+        else:
+            fitted = again
     predictions, diagnosis = fitted.predictions, fitted.diagnosis
     assert predictions is not None
     agreeing = int((predictions.labels[rows[is_judged]] == codes[is_judged]).sum())
@@ -194,6 +198,16 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
         changed=int((predictions.labels != before.labels).sum()),
     )
     return replace(fitted, advice=advice)
+
+
+def _loses_trust(before: Fitted, after: Fitted) -> bool:
+    """Whether the diagnosis warns of a fit with examples, and not of the one without.
+
+    On AG News, 13 examples, 10 of them of one label, doubled that label and cost 15 points.
+    """
+    if before.diagnosis is None or after.diagnosis is None:
+        return False
+    return before.diagnosis.trusted and not after.diagnosis.trusted
 
 
 def _free(fitted: Fitted) -> Indices:
