@@ -1,10 +1,11 @@
 """`ulr ask`: a file of questions that `--examples` reads back; and `--explain`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from conftest import EXAMPLES
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 TASK = ["-t", "message", "-l", EXAMPLES / "support_labels.yaml"]
 SOURCE = EXAMPLES / "support_messages.csv"
