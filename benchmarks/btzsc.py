@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from reproduction.documents import read_documents
 from reproduction.names import MAIN_NAMES
 from reproduction.pages import replace_part
-from ulr.classifier import DatalessClassifier
+from ulr.classifier import ZeroShotClassifier
 
 DATASETS = {"agnews": "agnews", "yahoo": "yahootopics"}  # our names, and the benchmark's
 SAMPLE = 1000
@@ -60,8 +60,8 @@ class UlrModel(BaseModel):
         self.model_name = f"ulr, {encoder}" + (", by name" if method == "none" else "")
         self._settings: dict[str, Any] = {"encoder": encoder, "method": method, "cache": cache}
 
-    def _fitted(self, texts: list[str], labels: list[str]) -> DatalessClassifier:
-        return DatalessClassifier(labels, **self._settings).fit(texts)
+    def _fitted(self, texts: list[str], labels: list[str]) -> ZeroShotClassifier:
+        return ZeroShotClassifier(labels, **self._settings).fit(texts)
 
     def predict(
         self, texts: list[str], labels: list[str], batch_size: int = 32

@@ -31,7 +31,7 @@ from reproduction.documents import Documents, read_documents
 from reproduction.experiments import EXPERIMENTS
 from reproduction.names import label_set
 from reproduction.pages import replace_part
-from ulr.classifier import DatalessClassifier
+from ulr.classifier import ZeroShotClassifier
 from ulr.encoders import CrossEncoder
 from ulr.errors import InputError
 from ulr.train import draw_examples, few_shot_instances, train
@@ -75,9 +75,9 @@ def of_few_shot(base: Path, output: Path, documents: Documents, data: Path, cach
     if not output.is_dir():
         sources, settings = few_shot_instances(base, labels, examples)
         train(base, sources, output, settings, resume=True)
-    by_name = DatalessClassifier(labels, encoder=f"hf:{output}", method="none", cache=cache)
+    by_name = ZeroShotClassifier(labels, encoder=f"hf:{output}", method="none", cache=cache)
     before = by_name.fit(documents.texts).refinement_.predictions
-    refined = DatalessClassifier(labels, encoder=f"hf:{output}", method="ulr", cache=cache)
+    refined = ZeroShotClassifier(labels, encoder=f"hf:{output}", method="ulr", cache=cache)
     known = [None] * documents.rows + examples.labels
     refined.fit([*documents.texts, *examples.texts], known)
     after = refined.refinement_.predictions[: documents.rows]

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 
 TOPICS = {
     "sports": "striker goal coach tennis cup match referee league injury penalty stadium athlete",
@@ -53,7 +53,7 @@ def figures(name: str, seconds: list[float], total: float, each: int = 1) -> str
     return f"| {name} | {p50:.1f} | {p99:.1f} | {rate:,.0f} | {rate * each:,.0f} |"
 
 
-def in_process(classifier: DatalessClassifier, texts: list[str], size: int, calls: int) -> str:
+def in_process(classifier: ZeroShotClassifier, texts: list[str], size: int, calls: int) -> str:
     """Latency of `Fitted.predict`."""
     model, seconds = classifier.fitted_.with_settings(n_jobs=1), []
     model.predict(texts[:size])
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=100_000, help="rows of the large table")
     chosen = parser.parse_args()
     texts = generated_texts(20_000)
-    classifier = DatalessClassifier(list(TOPICS)).fit(texts)
+    classifier = ZeroShotClassifier(list(TOPICS)).fit(texts)
     head = ["| | p50 ms | p99 ms | calls/s | texts/s |", "|---|---:|---:|---:|---:|"]
     print("\n".join([*head, in_process(classifier, texts, 1, 2_000)]))
     print(in_process(classifier, texts, 100, 200))

@@ -8,24 +8,24 @@ from ulr.errors import UlrError, UlrWarning
 from ulr.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ulr.classifier import DatalessClassifier
+    from ulr.classifier import ZeroShotClassifier
     from ulr.encoders import load_encoder
     from ulr.refinement import Refinement, refine
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "DatalessClassifier",
     "Refinement",
     "UlrError",
     "UlrWarning",
+    "ZeroShotClassifier",
     "load_encoder",
     "refine",
 ]
 
 __getattr__ = lazy_names(
     __name__,
-    classifier="DatalessClassifier",
+    classifier="ZeroShotClassifier",
     encoders="load_encoder",
     refinement="Refinement refine",
 )

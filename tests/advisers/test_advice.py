@@ -8,7 +8,7 @@ import pytest
 
 from tiny_task import LABELS, StaticVectors, generated_texts
 from topics import TOPICS, answer_well
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.advisers import OpenAIAdviser
 from ulr.errors import UlrError
 
@@ -30,7 +30,7 @@ TEXTS, TRUTH = documents()
 
 def fitted(word_vectors, adviser, labels=None, **parameters):
     labels = list(TOPICS) if labels is None else labels
-    classifier = DatalessClassifier(
+    classifier = ZeroShotClassifier(
         labels, encoder=word_vectors, adviser=adviser, **parameters
     ).fit(TEXTS)
     return classifier, (classifier.fit_predict(TEXTS) == TRUTH).mean()
@@ -120,7 +120,7 @@ def test_the_adviser_is_not_saved(word_vectors, server, tmp_path, monkeypatch):
     kept = b"".join(file.read_bytes() for file in (tmp_path / "model").iterdir())
     assert b"secret-key" not in kept
     assert server.url.encode() not in kept
-    loaded = DatalessClassifier.load(tmp_path / "model", encoder=word_vectors)
+    loaded = ZeroShotClassifier.load(tmp_path / "model", encoder=word_vectors)
     assert loaded.adviser is None
     assert (loaded.predict(TEXTS) == classifier.predict(TEXTS)).all()
 
@@ -134,7 +134,7 @@ def test_the_adviser_is_not_saved(word_vectors, server, tmp_path, monkeypatch):
 )
 def test_parameters_are_checked(word_vectors, parameters, match):
     with pytest.raises(UlrError, match=match):
-        DatalessClassifier(["a", "b"], encoder=word_vectors, **parameters).fit(TEXTS)
+        ZeroShotClassifier(["a", "b"], encoder=word_vectors, **parameters).fit(TEXTS)
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_groups_that_no_label_explains_get_the_name_of_the_adviser():
         return '{"name": "Research"}' if "fit none of the categories" in prompt else ""
 
     labels, texts = LABELS[:-1], generated_texts(400, own=0.8)[0]
-    classifier = DatalessClassifier(labels, encoder=StaticVectors(), adviser=adviser).fit(texts)
+    classifier = ZeroShotClassifier(labels, encoder=StaticVectors(), adviser=adviser).fit(texts)
     first, *_ = classifier.suggest().missing
     assert first.advised_name == "Research"
     more = classifier.suggest().labels_with(classifier.label_set_)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, StaticVectors, generated_texts
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 
 
 @pytest.fixture(scope="module")
 def task():
     texts, _ = generated_texts(120, own=0.4)
     texts[7] = ""
-    return texts, DatalessClassifier(LABELS, encoder=StaticVectors(), method="ulr").fit(texts)
+    return texts, ZeroShotClassifier(LABELS, encoder=StaticVectors(), method="ulr").fit(texts)
 
 
 def test_every_label_is_described_by_its_own_documents(task):
@@ -48,7 +48,7 @@ def test_the_words_of_a_label_are_those_of_its_topic(task):
 
 def test_new_texts_and_the_none_label_are_described(task):
     texts, _ = task
-    classifier = DatalessClassifier(
+    classifier = ZeroShotClassifier(
         LABELS, encoder=StaticVectors(), method="ulr", none_share=0.2
     ).fit(texts)
     new, _ = generated_texts(40, seed=9)

@@ -22,7 +22,7 @@ from tiny_task import (
     generated_texts,
     static,
 )
-from ulr import DatalessClassifier, UlrWarning, refine
+from ulr import UlrWarning, ZeroShotClassifier, refine
 from ulr.classifier import count_words
 from ulr.errors import ArrayError, EncoderError, LabelError, ParameterError, TextError
 from ulr.refinement import EXCLUDED
@@ -30,7 +30,7 @@ from ulr.refinement import EXCLUDED
 
 @pytest.fixture(scope="module")
 def fitted():
-    return DatalessClassifier(LABELS, encoder=StaticVectors(), template=None).fit(TEXTS)
+    return ZeroShotClassifier(LABELS, encoder=StaticVectors(), template=None).fit(TEXTS)
 
 
 def refined(method="auto", known=-1, **options):
@@ -49,7 +49,7 @@ def refined(method="auto", known=-1, **options):
     "options", [{}, {"prior": [0.8, 0.1, 0.1]}, {"method": "ulr", "max_iter": 2}], ids=str
 )
 def test_it_refines_as_refine_does_on_the_same_vectors(options):
-    classifier = DatalessClassifier(LABELS, encoder="static", **options).fit(TEXTS)
+    classifier = ZeroShotClassifier(LABELS, encoder="static", **options).fit(TEXTS)
     expected = refined(**options)
     np.testing.assert_array_equal(classifier.refinement_.scores, expected.scores)
     np.testing.assert_array_equal(classifier.centroids_, expected.centroids)
@@ -62,7 +62,7 @@ def test_it_refines_as_refine_does_on_the_same_vectors(options):
 )
 def test_fitted_texts_are_predicted_as_they_were_fitted(method, distance):
     texts, _ = generated_texts(19, own=0.3)
-    classifier = DatalessClassifier(LABELS, encoder=static(), method=method, distance=distance)
+    classifier = ZeroShotClassifier(LABELS, encoder=static(), method=method, distance=distance)
     names = classifier.fit_predict(texts)
     np.testing.assert_array_equal(names, np.array(LABELS)[classifier.refinement_.predictions])
     np.testing.assert_array_equal(classifier.predict(texts), names)
@@ -72,16 +72,16 @@ def test_fitted_texts_are_predicted_as_they_were_fitted(method, distance):
 
 
 def test_refitting_forgets_the_earlier_fit():
-    classifier = DatalessClassifier(["cooking", "gardening"], encoder=static(), none_share=0.2)
+    classifier = ZeroShotClassifier(["cooking", "gardening"], encoder=static(), none_share=0.2)
     classifier.fit(TEXTS, ["cooking", *[None] * (len(TEXTS) - 1)])
     classifier.set_params(labels=LABELS, none_share=None).fit(TEXTS)
-    fresh = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS)
+    fresh = ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS)
     assert vars(classifier).keys() == vars(fresh).keys()
     assert_same(classifier, fresh)
 
 
 def test_a_failed_refit_keeps_the_earlier_fit():
-    classifier = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS)
+    classifier = ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS)
     before = classifier.predict_proba(NEW)
     for texts, message in ((["a", 5], "number 1 is 5"), (["", " \n", None], "all texts are empty")):
         with pytest.raises(TextError, match=message):
@@ -95,7 +95,7 @@ def test_a_failed_refit_keeps_the_earlier_fit():
 @pytest.mark.parametrize("unknown", [None, -1, np.int64(-1), float("nan"), pd.NA])
 def test_known_texts_keep_their_label_and_move_its_centroid(fitted, unknown):
     assert fitted.predict(TEXTS[:1]).tolist() == ["sports"]
-    classifier = DatalessClassifier(LABELS, encoder=static())
+    classifier = ZeroShotClassifier(LABELS, encoder=static())
     names = classifier.fit_predict(TEXTS, ["business", *[unknown] * (len(TEXTS) - 1)])
     assert names[0] == "business"
     expected = refined(known=LABELS.index("business"))
@@ -109,8 +109,8 @@ def test_known_texts_keep_their_label_and_move_its_centroid(fitted, unknown):
 )
 def test_known_labels_may_be_any_list(kind):
     y = [None, "business", *[None] * (len(TEXTS) - 2)]
-    expected = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS, y)
-    assert_same(DatalessClassifier(LABELS, encoder=static()).fit(TEXTS, kind(y)), expected)
+    expected = ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS, y)
+    assert_same(ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS, kind(y)), expected)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_known_labels_may_be_any_list(kind):
 )
 def test_known_labels_that_do_not_fit_are_refused(y, message):
     with pytest.raises(LabelError, match=re.escape(message)):
-        DatalessClassifier(LABELS, encoder=HashingEncoder()).fit(TEXTS[:3], y)
+        ZeroShotClassifier(LABELS, encoder=HashingEncoder()).fit(TEXTS[:3], y)
 
 
 # Vectors of the user, and the cache
@@ -136,7 +136,7 @@ def test_known_labels_that_do_not_fit_are_refused(y, message):
 def test_given_vectors_replace_the_encoder(fitted):
     vectors, anchors = static().encode(TEXTS), static().encode(LABELS)
     encoder = CountingEncoder()
-    classifier = DatalessClassifier(LABELS, encoder=encoder)
+    classifier = ZeroShotClassifier(LABELS, encoder=encoder)
     classifier.fit(TEXTS, embeddings=vectors, label_embeddings=anchors)
     np.testing.assert_array_equal(classifier.refinement_.scores, fitted.refinement_.scores)
     new = static().encode(NEW)
@@ -168,16 +168,16 @@ def test_vectors_that_do_not_fit_are_refused(fitted, embeddings, message):
 
 @pytest.mark.parametrize("arguments", [{"extra_labels": ["cooking"]}, {"encoder": CosineScorer()}])
 def test_label_vectors_are_refused_where_they_would_be_ignored(arguments):
-    classifier = DatalessClassifier(LABELS, **{"encoder": StaticVectors(), **arguments})
+    classifier = ZeroShotClassifier(LABELS, **{"encoder": StaticVectors(), **arguments})
     with pytest.raises(ArrayError, match="label_embeddings give one vector per label"):
         classifier.fit(TEXTS, label_embeddings=static().encode(LABELS))
 
 
 def test_with_a_cache_no_text_is_encoded_twice(tmp_path):
     first, second = CountingEncoder(), CountingEncoder()
-    plain = DatalessClassifier(LABELS, encoder=CountingEncoder(), template=None).fit(TEXTS)
-    once = DatalessClassifier(LABELS, encoder=first, cache=tmp_path, template=None).fit(TEXTS)
-    again = DatalessClassifier(LABELS, encoder=second, cache=tmp_path, template=None).fit(TEXTS)
+    plain = ZeroShotClassifier(LABELS, encoder=CountingEncoder(), template=None).fit(TEXTS)
+    once = ZeroShotClassifier(LABELS, encoder=first, cache=tmp_path, template=None).fit(TEXTS)
+    again = ZeroShotClassifier(LABELS, encoder=second, cache=tmp_path, template=None).fit(TEXTS)
     for each in (once, again):
         np.testing.assert_array_equal(each.refinement_.scores, plain.refinement_.scores)
     assert (first.n_encoded, second.n_encoded) == (len(TEXTS) + len(LABELS), 0)
@@ -223,7 +223,7 @@ def test_with_a_cache_no_text_is_encoded_twice(tmp_path):
     ],
 )
 def test_arguments_are_validated_by_fit(arguments, error, message):
-    classifier = DatalessClassifier(**{"labels": LABELS, "encoder": HashingEncoder(), **arguments})
+    classifier = ZeroShotClassifier(**{"labels": LABELS, "encoder": HashingEncoder(), **arguments})
     with pytest.raises(error, match=message):
         classifier.fit(TEXTS)
 
@@ -233,7 +233,7 @@ def test_arguments_are_validated_by_fit(arguments, error, message):
 
 @pytest.mark.parametrize("encoder", [StaticVectors(), CosineScorer()], ids=["vectors", "pairs"])
 def test_the_diagnosis_names_labels_and_expects_an_accuracy(encoder):
-    fitted = DatalessClassifier(LABELS, encoder=encoder).fit(TEXTS)
+    fitted = ZeroShotClassifier(LABELS, encoder=encoder).fit(TEXTS)
     diagnosis = fitted.diagnosis_
     assert [each.label for each in diagnosis.labels] == LABELS
     assert diagnosis.documents == len(TEXTS) - 1
@@ -246,16 +246,16 @@ def test_the_diagnosis_names_labels_and_expects_an_accuracy(encoder):
 
 def test_the_diagnosis_notes_labels_that_differ_in_case():
     labels = ["Sports", "sports", "business"]
-    classifier = DatalessClassifier(labels, encoder=static()).fit(TEXTS)
+    classifier = ZeroShotClassifier(labels, encoder=static()).fit(TEXTS)
     [note] = classifier.diagnosis_.notes
     assert note == "The labels 'Sports', 'sports' differ only in upper and lower case."
     assert classifier.diagnosis_.warnings[-1] == note
-    assert DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).diagnosis_.notes == ()
+    assert ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS).diagnosis_.notes == ()
 
 
 def test_labels_are_not_refined_where_many_texts_are_in_other_languages():
     german = ["Der Hund und das Haus sind nicht auf dem Berg, und ich bin mit der Bahn da"] * 6
-    classifier = DatalessClassifier(LABELS, encoder=static(), fit_sample=50, prior="balanced")
+    classifier = ZeroShotClassifier(LABELS, encoder=static(), fit_sample=50, prior="balanced")
     found = classifier.fit(german + TEXTS)
     assert any("look like the language 'de'" in note for note in found.diagnosis_.notes)
     assert (found.method_, found.refinement_.n_moved) == ("none", 0)
@@ -279,7 +279,7 @@ def test_concurrent_fits_and_more_threads_give_the_results_of_sequential_ones(tm
 
     def run(task):
         arguments = {"encoder": static(), "n_jobs": 1, **task}
-        return DatalessClassifier(LABELS, **arguments).fit(texts, known).predict_proba(texts)
+        return ZeroShotClassifier(LABELS, **arguments).fit(texts, known).predict_proba(texts)
 
     sequential = [run({**task, "cache": None}) for task in tasks]
     with ThreadPoolExecutor(len(tasks)) as pool:
@@ -294,7 +294,7 @@ def test_concurrent_fits_and_more_threads_give_the_results_of_sequential_ones(tm
 
 
 def test_a_fit_that_cannot_be_trusted_warns():
-    clf = DatalessClassifier(["xylophone", "quasar"], encoder="static")
+    clf = ZeroShotClassifier(["xylophone", "quasar"], encoder="static")
     with pytest.warns(UlrWarning, match="names of the labels say little|expected to be right"):
         clf.fit([f"{text} {number}" for number in range(10) for text in TEXTS])
     assert not clf.diagnosis_.trusted
@@ -302,6 +302,6 @@ def test_a_fit_that_cannot_be_trusted_warns():
 
 def test_placeholders_are_counted():
     texts = [*TEXTS, "n/a", " NULL ", "-", "na na"]
-    notes = DatalessClassifier(LABELS, encoder="static").fit(texts).diagnosis_.notes
+    notes = ZeroShotClassifier(LABELS, encoder="static").fit(texts).diagnosis_.notes
     (note,) = [each for each in notes if "placeholders" in each]
     assert note.startswith("3 of the texts look like placeholders ('n/a', 'NULL', '-')")

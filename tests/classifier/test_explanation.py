@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, CosineScorer, StaticVectors, generated_texts, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import Settings, explain, fit
 
 TEXT = "The striker's goal (a late GOAL!) won the cup;\nshares fell — today."
@@ -116,6 +116,6 @@ def test_texts_without_a_label_have_no_words(fitted, texts):
 
 
 def test_the_class_explains(texts):
-    classifier = DatalessClassifier(LABELS, encoder="static").fit(texts)
+    classifier = ZeroShotClassifier(LABELS, encoder="static").fit(texts)
     (found,) = classifier.explain(["goal"], n_words=1)
     assert words(found.for_label) == ["goal"]

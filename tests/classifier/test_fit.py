@@ -14,7 +14,7 @@ from tiny_task import (
     StaticVectors,
     static,
 )
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import Settings, encode, encode_labels, fit, load, resolve, save, text_encoder
 from ulr.errors import LabelError, TextError
 
@@ -40,7 +40,7 @@ def settings(labels=TASK, **arguments):
 
 def with_phrases(**arguments):
     # With the paper's method, phrases matter even on few texts.
-    return DatalessClassifier(
+    return ZeroShotClassifier(
         PHRASES, **{"encoder": static(), "method": "ulr", "max_iter": 20, **arguments}
     )
 
@@ -110,7 +110,7 @@ def test_extra_texts_are_fitted_on_and_get_no_label(encoder):
 
 def test_only_extra_texts_may_be_unknown_and_must_be_texts():
     y = ["sports", "business", "sports"]
-    classifier = DatalessClassifier(LABELS, encoder=static())
+    classifier = ZeroShotClassifier(LABELS, encoder=static())
     classifier.fit(TEXTS[:3], y, extra_texts=TEXTS[3:])
     assert np.array(LABELS)[classifier.refinement_.predictions].tolist() == y
     assert classifier.predict(NEW).tolist() == LABELS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, NEW, TEXTS, CosineScorer, generated_texts, static
-from ulr import DatalessClassifier, refine
+from ulr import ZeroShotClassifier, refine
 from ulr.classifier import count_words
 from ulr.encoders import LabelScores
 from ulr.refinement import calibrate
@@ -13,7 +13,7 @@ FULL = TEXTS[:-1]
 
 
 def classifier(**arguments):
-    return DatalessClassifier(LABELS, **{"encoder": static(), **arguments})
+    return ZeroShotClassifier(LABELS, **{"encoder": static(), **arguments})
 
 
 # Empty texts
@@ -60,7 +60,7 @@ def test_a_text_without_known_words_has_no_label_either():
         def encode(self, texts):
             return np.array([[float(text.count(c)) for c in "abc"] for text in texts])
 
-    fitted = DatalessClassifier(["a", "b"], encoder=Letters()).fit(["aa b", "bb a", "xyz"])
+    fitted = ZeroShotClassifier(["a", "b"], encoder=Letters()).fit(["aa b", "bb a", "xyz"])
     assert fitted.refinement_.predictions.tolist() == [0, 1, -1]
     assert fitted.fitted_.predict(["zzz", "a"]).confidence[0] == 0
 
@@ -137,7 +137,7 @@ def test_scores_of_pairs_are_refined_by_jensen_shannon_distance_as_in_the_paper(
     np.testing.assert_allclose(fitted.centroids_, expected.centroids, atol=1e-6)
     assert fitted.predict(NEW).tolist() == LABELS
     np.testing.assert_allclose(fitted.predict_proba(NEW).sum(axis=1), 1.0)
-    two = DatalessClassifier(LABELS[:2], encoder=CosineScorer()).fit(FULL)
+    two = ZeroShotClassifier(LABELS[:2], encoder=CosineScorer()).fit(FULL)
     assert (two.distance_, two.method_) == ("jensen-shannon", "ulr")
 
 

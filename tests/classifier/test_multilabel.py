@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, generated_texts, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.errors import ParameterError
 
 
@@ -20,7 +20,7 @@ def pairs():
 
 
 def classifier(multilabel):
-    return DatalessClassifier(LABELS, encoder=static(), multilabel=multilabel)
+    return ZeroShotClassifier(LABELS, encoder=static(), multilabel=multilabel)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_texts_without_words_have_no_label(by_mean):
 
 def test_a_saved_model_gives_the_same_labels(pairs, by_mean, tmp_path):
     by_mean.save(tmp_path / "model")
-    again = DatalessClassifier.load(tmp_path / "model")
+    again = ZeroShotClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(pairs[0]), by_mean.predict(pairs[0]))
 
 
@@ -81,4 +81,4 @@ def test_numbers_without_a_meaning_are_refused(number):
 
 def test_several_labels_and_a_none_label_do_not_go_together():
     with pytest.raises(ParameterError, match="do not go together"):
-        DatalessClassifier(LABELS, multilabel=True, none_share=0.1).fit(["a"])
+        ZeroShotClassifier(LABELS, multilabel=True, none_share=0.1).fit(["a"])

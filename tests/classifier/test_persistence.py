@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tiny_task import LABELS, NEW, PHRASES, TEXTS, CosineScorer, HashingEncoder, assert_same, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.errors import ArrayError, ModelError
 from ulr.files import sha256
 
@@ -21,7 +21,7 @@ MIXED = [*TEXTS, *NEW, "", "qwe rty"]
 
 def save(path, labels=LABELS, texts=TEXTS, y=None, **arguments):
     arguments = {"encoder": static(), **arguments}
-    classifier = DatalessClassifier(labels, **arguments).fit(texts, y)
+    classifier = ZeroShotClassifier(labels, **arguments).fit(texts, y)
     classifier.save(path)
     return classifier
 
@@ -34,11 +34,11 @@ def saved(tmp_path):
 
 
 def fitted():
-    return DatalessClassifier(LABELS, encoder=HashingEncoder()).fit(TEXTS)
+    return ZeroShotClassifier(LABELS, encoder=HashingEncoder()).fit(TEXTS)
 
 
 def load(path):
-    return DatalessClassifier.load(path, encoder=HashingEncoder())
+    return ZeroShotClassifier.load(path, encoder=HashingEncoder())
 
 
 def write_settings(path, content):
@@ -95,7 +95,7 @@ def assert_refused(path, match=r"damaged|cannot be read|model format"):
 def test_a_loaded_classifier_predicts_and_refits_the_same(tmp_path, arguments):
     original = save(tmp_path / "model", PHRASES, **arguments)
     encoder = arguments.get("encoder")
-    loaded = DatalessClassifier.load(tmp_path / "model", encoder=encoder or static())
+    loaded = ZeroShotClassifier.load(tmp_path / "model", encoder=encoder or static())
     assert_same(loaded, original, MIXED)
     assert (loaded.fitted_.rule.words is None) == (original.method_ != "discriminant")
     for name in ("method_", "distance_", "n_iter_", "extra_labels_"):
@@ -116,7 +116,7 @@ def test_arguments_are_restored(tmp_path):
     }
     labels = {"sports ⚽": ["football", "tennis"], "日本": "Japan", "business": None}
     save(tmp_path / "model", labels, **arguments)
-    loaded = DatalessClassifier.load(tmp_path / "model")
+    loaded = ZeroShotClassifier.load(tmp_path / "model")
     assert {name: getattr(loaded, name) for name in arguments} == arguments
     assert loaded.label_set_.names == tuple(labels)
 
@@ -124,7 +124,7 @@ def test_arguments_are_restored(tmp_path):
 def test_integer_classes_and_the_encoder_are_restored(tmp_path):
     original = save(tmp_path / "model", texts=TEXTS[:3], y=[2, 0, 0])
     assert original.predict([""]) == [-1]
-    loaded = DatalessClassifier.load(tmp_path / "model")
+    loaded = ZeroShotClassifier.load(tmp_path / "model")
     assert loaded.encoder == "static"
     assert loaded.classes_.tolist() == [0, 1, 2]
     assert_same(loaded, original, MIXED)
@@ -134,7 +134,7 @@ def test_integer_classes_and_the_encoder_are_restored(tmp_path):
 
 
 def test_an_existing_model_is_replaced_only_if_that_is_wanted(saved):
-    other = DatalessClassifier(["cooking", "gardening"], encoder=HashingEncoder()).fit(TEXTS)
+    other = ZeroShotClassifier(["cooking", "gardening"], encoder=HashingEncoder()).fit(TEXTS)
     before = {name: (saved / name).read_bytes() for name in FILES}
     with pytest.raises(ModelError, match="already exists; choose another name, or replace it with"):
         other.save(saved)
@@ -287,7 +287,7 @@ def test_distributions_must_be_probabilities_of_the_labels(tmp_path):
     for rows in (np.eye(3) * 2, -np.eye(3), np.ones((3, 4)) / 4):
         tamper_arrays(tmp_path / "model", **{"rule.distributions": rows})
         with pytest.raises(ModelError, match="must be probabilities of the labels"):
-            DatalessClassifier.load(tmp_path / "model", encoder=CosineScorer())
+            ZeroShotClassifier.load(tmp_path / "model", encoder=CosineScorer())
 
 
 def places(value, path=()):
@@ -328,23 +328,23 @@ def test_an_encoder_that_reads_files_must_be_named_by_the_user(saved, tmp_path, 
     tamper(saved, encoder=spec)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(ModelError, match="name it: load"):
-        DatalessClassifier.load(saved)
+        ZeroShotClassifier.load(saved)
     assert sorted(tmp_path.rglob("*")) == before
     assert load(saved).fitted_.n_labels == 3
 
 
 def test_an_encoder_object_must_be_given_again(saved):
     with pytest.raises(ModelError, match=r"HashingEncoder; give it to load\(path, encoder=…\)"):
-        DatalessClassifier.load(saved)
+        ZeroShotClassifier.load(saved)
     with pytest.raises(ModelError, match="HashingEncoder; this one is static wordllama"):
-        DatalessClassifier.load(saved, encoder=static())
+        ZeroShotClassifier.load(saved, encoder=static())
     with pytest.raises(ArrayError, match="n_dims=8"):
-        DatalessClassifier.load(saved, encoder=HashingEncoder(9)).predict(NEW)
+        ZeroShotClassifier.load(saved, encoder=HashingEncoder(9)).predict(NEW)
 
 
 def test_a_model_can_be_read_while_it_is_replaced(tmp_path):
     saved = tmp_path / "model"
-    models = [DatalessClassifier(LABELS, encoder="static").fit(TEXTS[:n]) for n in (3, 4)]
+    models = [ZeroShotClassifier(LABELS, encoder="static").fit(TEXTS[:n]) for n in (3, 4)]
 
     models[0].save(saved)
 
@@ -355,7 +355,7 @@ def test_a_model_can_be_read_while_it_is_replaced(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         replacing, n_read = pool.submit(replace_often), 0
         while not replacing.done():
-            DatalessClassifier.load(saved)
+            ZeroShotClassifier.load(saved)
             n_read += 1
         replacing.result()
     assert n_read > 1

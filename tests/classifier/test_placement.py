@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiny_task import generated_texts, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import place
 from ulr.errors import ParameterError
 
@@ -25,7 +25,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def fitted(task):
-    return DatalessClassifier(TREE, encoder=static()).fit(task[0])
+    return ZeroShotClassifier(TREE, encoder=static()).fit(task[0])
 
 
 def test_the_path_of_the_node_is_predicted(task, fitted):
@@ -56,7 +56,7 @@ def test_a_higher_threshold_keeps_more_documents_above(task, fitted):
 def test_given_labels_stay_as_they_are(task):
     texts, truth = task
     given = [PATHS["sports"] if i < 20 else None for i in range(len(texts))]
-    model = DatalessClassifier(TREE, encoder=static(), path_threshold=1.0)
+    model = ZeroShotClassifier(TREE, encoder=static(), path_threshold=1.0)
     found = model.fit_predict(texts, given)
     wrong = truth[:20] != PATHS["sports"]
     assert wrong.any()
@@ -64,7 +64,7 @@ def test_given_labels_stay_as_they_are(task):
 
 
 def test_texts_without_a_label_and_similar_to_none(task):
-    model = DatalessClassifier(TREE, encoder=static(), none_share=0.1).fit(task[0])
+    model = ZeroShotClassifier(TREE, encoder=static(), none_share=0.1).fit(task[0])
     predictions = model.fitted_.predict(["", *task[0]])
     placement = place(model.fitted_, predictions)
     assert (placement.paths[0], placement.confidence[0]) == ("none of these", 0.0)
@@ -73,11 +73,11 @@ def test_texts_without_a_label_and_similar_to_none(task):
 
 def test_a_saved_model_places_documents_alike(task, fitted, tmp_path):
     fitted.save(tmp_path / "model")
-    again = DatalessClassifier.load(tmp_path / "model")
+    again = ZeroShotClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(task[0]), fitted.predict(task[0]))
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, "0.5", True])
 def test_thresholds_that_are_no_probability_are_refused(threshold):
     with pytest.raises(ParameterError, match="path_threshold must be between 0 and 1"):
-        DatalessClassifier(TREE, path_threshold=threshold).fit(["a"])
+        ZeroShotClassifier(TREE, path_threshold=threshold).fit(["a"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, CountingEncoder, StaticVectors, generated_texts
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import Settings, ask, correct, fit, load, save
 from ulr.errors import ArrayError, LabelError, ModelError, TextError
 
@@ -85,7 +85,7 @@ def test_a_correction_is_a_fit_with_known_labels(task, fitted):
 
 def test_no_text_is_encoded_again_except_a_new_one(task):
     encoder = CountingEncoder()
-    classifier = DatalessClassifier(LABELS, encoder=encoder, extra_labels=["weather"])
+    classifier = ZeroShotClassifier(LABELS, encoder=encoder, extra_labels=["weather"])
     classifier.fit(task[0], extra_texts=["sun and rain"])
     n_encoded = encoder.n_encoded
     classifier.correct([3, 4], ["sports", "business"])

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from tiny_task import LABELS, HashingEncoder
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import Settings
 from ulr.cli.classifier_options import ClassifierOptions
 from ulr.errors import LabelError, ParameterError
@@ -22,12 +22,12 @@ def parameters(callable_):
 
 
 def test_the_estimator_has_the_parameters_and_defaults_of_settings():
-    assert parameters(DatalessClassifier.__init__) == parameters(Settings)
-    assert list(DatalessClassifier(LABELS, encoder="static").get_params()) == sorted(
+    assert parameters(ZeroShotClassifier.__init__) == parameters(Settings)
+    assert list(ZeroShotClassifier(LABELS, encoder="static").get_params()) == sorted(
         parameters(Settings)
     )
     with pytest.raises(TypeError, match="colour"):
-        DatalessClassifier(LABELS, colour="red", encoder="static")
+        ZeroShotClassifier(LABELS, colour="red", encoder="static")
 
 
 def test_every_parameter_is_an_option_of_the_command_line():

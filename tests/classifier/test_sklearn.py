@@ -27,7 +27,7 @@ from tiny_task import (
     generated_texts,
     static,
 )
-from ulr import DatalessClassifier, UlrWarning
+from ulr import UlrWarning, ZeroShotClassifier
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 
@@ -59,22 +59,22 @@ CHECKS = (
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_estimator_checks_without_numeric_input_pass(check):
-    classifier = DatalessClassifier(LABELS, encoder=HashingEncoder())
-    getattr(estimator_checks, f"check_{check}")("DatalessClassifier", classifier)
+    classifier = ZeroShotClassifier(LABELS, encoder=HashingEncoder())
+    getattr(estimator_checks, f"check_{check}")("ZeroShotClassifier", classifier)
 
 
 def test_parameters_are_stored_untouched_by_a_classifier_of_texts():
-    tags = DatalessClassifier(LABELS, encoder="static").__sklearn_tags__().input_tags
-    assert is_classifier(DatalessClassifier(LABELS, encoder="static"))
+    tags = ZeroShotClassifier(LABELS, encoder="static").__sklearn_tags__().input_tags
+    assert is_classifier(ZeroShotClassifier(LABELS, encoder="static"))
     assert (tags.string, tags.one_d_array, tags.two_d_array) == (True, True, False)
-    given = {name: object() for name in DatalessClassifier(LABELS, encoder="static").get_params()}
-    found = DatalessClassifier(**given).get_params(deep=False)
+    given = {name: object() for name in ZeroShotClassifier(LABELS, encoder="static").get_params()}
+    found = ZeroShotClassifier(**given).get_params(deep=False)
     assert found.keys() == given.keys()
     assert all(found[name] is given[name] for name in given)
 
 
 def test_a_clone_is_not_fitted_shares_the_encoder_and_fits_the_same():
-    fitted = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS)
+    fitted = ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS)
     learned = vars(fitted).keys() - fitted.get_params().keys()
     assert all(name.endswith("_") or name.startswith("_") for name in learned)
     copy = clone(fitted)
@@ -88,7 +88,7 @@ def test_a_clone_is_not_fitted_shares_the_encoder_and_fits_the_same():
 
 
 def test_a_pickle_predicts_the_same_and_leaves_out_the_weights_of_the_encoder():
-    fitted = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS)
+    fitted = ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS)
     pickled = pickle.dumps(fitted)
     assert len(pickled) < 100_000
     assert_same(pickle.loads(pickled), fitted)
@@ -99,8 +99,8 @@ def test_a_pickle_predicts_the_same_and_leaves_out_the_weights_of_the_encoder():
 )
 def test_unfitted_use_is_refused(method, tmp_path):
     given = tmp_path / "model" if method == "save" else NEW
-    with pytest.raises(NotFittedError, match="DatalessClassifier instance is not fitted yet"):
-        getattr(DatalessClassifier(LABELS, encoder="static"), method)(given)
+    with pytest.raises(NotFittedError, match="ZeroShotClassifier instance is not fitted yet"):
+        getattr(ZeroShotClassifier(LABELS, encoder="static"), method)(given)
     assert not any(tmp_path.iterdir())
 
 
@@ -109,7 +109,7 @@ def test_unfitted_use_is_refused(method, tmp_path):
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS[::-1]], ids=["as given", "reversed"])
 def test_columns_of_probabilities_and_decisions_are_the_sorted_classes(encoder, labels):
-    classifier = DatalessClassifier(labels, encoder=encoder).fit(TEXTS)
+    classifier = ZeroShotClassifier(labels, encoder=encoder).fit(TEXTS)
     assert classifier.classes_.tolist() == sorted(LABELS)
     assert classifier.label_set_.names == tuple(labels)
     assert classifier.score(NEW, LABELS) == 1.0
@@ -128,7 +128,7 @@ def test_columns_of_probabilities_and_decisions_are_the_sorted_classes(encoder, 
 
 def test_the_decision_of_two_labels_is_one_number_positive_for_the_second_class(encoder, two):
     texts, _ = two
-    classifier = DatalessClassifier(["sports", "business"], encoder=encoder).fit(texts)
+    classifier = ZeroShotClassifier(["sports", "business"], encoder=encoder).fit(texts)
     decision = classifier.decision_function(texts)
     assert decision.shape == (len(texts),)
     np.testing.assert_array_equal(
@@ -147,7 +147,7 @@ def test_the_decision_of_two_labels_is_one_number_positive_for_the_second_class(
 def test_many_known_labels_outweigh_the_names(encoder):
     texts, truth = generated_texts(600, own=0.6)
     swap = dict(zip(LABELS, [*LABELS[1:], LABELS[0]], strict=True))
-    classifier = DatalessClassifier(LABELS, encoder=encoder)
+    classifier = ZeroShotClassifier(LABELS, encoder=encoder)
     classifier.fit(texts, [swap[name] for name in truth])
     new, expected = generated_texts(300, seed=5, own=0.6)
     assert classifier.score(new, [swap[name] for name in expected]) > 0.9
@@ -158,7 +158,7 @@ def test_integers_are_positions_in_the_sorted_names_with_none_as_the_last(encode
     texts, truth = generated_texts(60, own=0.5)
     codes = np.where(np.arange(60) < 45, LabelEncoder().fit_transform(truth), -1)
     names = [truth[i] if i < 45 else None for i in range(60)]
-    classifier = DatalessClassifier(LABELS, encoder=encoder, none_share=none_share)
+    classifier = ZeroShotClassifier(LABELS, encoder=encoder, none_share=none_share)
     by_name = classifier.fit(texts, names).predict([*texts, ""])
     by_code = classifier.fit(texts, codes).predict([*texts, ""])
     assert classifier.classes_.tolist() == [0, 1, 2] + [3] * bool(none_share)
@@ -210,7 +210,7 @@ def precision(truth, columns, predicted):
 )
 def test_scores_are_those_computed_by_name(encoder, request, task, scoring, figure):
     texts, truth = request.getfixturevalue(task)
-    classifier = DatalessClassifier(sorted(set(truth), reverse=True), encoder=encoder)
+    classifier = ZeroShotClassifier(sorted(set(truth), reverse=True), encoder=encoder)
     options = {"scoring": scoring, "cv": FOLDS, "error_score": "raise"}
     expected = by_hand(classifier, texts, truth, figure)
     codes = np.unique(truth, return_inverse=True)[1]
@@ -227,7 +227,7 @@ def test_grid_search_over_method_and_encoder(encoder, three):
     encoders = [encoder, HashingEncoder()]
     grid = {"method": ["none", "ulr", "discriminant"], "encoder": encoders}
     search = GridSearchCV(
-        DatalessClassifier(LABELS, random_state=np.int64(0), encoder="static"),
+        ZeroShotClassifier(LABELS, random_state=np.int64(0), encoder="static"),
         grid,
         cv=FOLDS,
         error_score="raise",
@@ -235,7 +235,7 @@ def test_grid_search_over_method_and_encoder(encoder, three):
     for chosen, found in zip(
         search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
     ):
-        direct = cross_val_score(DatalessClassifier(LABELS, **chosen), texts, truth, cv=FOLDS)
+        direct = cross_val_score(ZeroShotClassifier(LABELS, **chosen), texts, truth, cv=FOLDS)
         assert found == pytest.approx(direct.mean())
     assert search.best_params_["encoder"] is encoder
     assert search.best_estimator_.predict(NEW).tolist() == LABELS
@@ -244,9 +244,9 @@ def test_grid_search_over_method_and_encoder(encoder, three):
 def test_it_works_at_the_end_of_a_pipeline(encoder, three):
     texts, truth = three
     lower = FunctionTransformer(lambda texts: [text.lower() for text in texts])
-    pipeline = make_pipeline(lower, DatalessClassifier(LABELS, encoder=encoder)).fit(TEXTS)
+    pipeline = make_pipeline(lower, ZeroShotClassifier(LABELS, encoder=encoder)).fit(TEXTS)
     lowered = [text.lower() for text in TEXTS]
-    assert_same(pipeline[-1], DatalessClassifier(LABELS, encoder=encoder).fit(lowered))
+    assert_same(pipeline[-1], ZeroShotClassifier(LABELS, encoder=encoder).fit(lowered))
     assert pipeline.predict(NEW).tolist() == LABELS
     found = cross_val_predict(pipeline, list(texts), list(truth), cv=FOLDS, method="predict_proba")
     assert found.shape == (90, 3)
@@ -254,7 +254,7 @@ def test_it_works_at_the_end_of_a_pipeline(encoder, three):
 
 def test_cross_validation_without_labels_is_the_accuracy_of_unlabelled_texts(three, encoder):
     texts, truth = three
-    clf = DatalessClassifier(LABELS, encoder=encoder, ignore_y=True)
+    clf = ZeroShotClassifier(LABELS, encoder=encoder, ignore_y=True)
     found = cross_val_score(clf, texts, truth, cv=FOLDS)
     expected = [
         (clone(clf).fit(texts[fit]).predict(texts[rest]) == truth[rest]).mean()
@@ -262,4 +262,4 @@ def test_cross_validation_without_labels_is_the_accuracy_of_unlabelled_texts(thr
     ]
     np.testing.assert_allclose(found, expected)
     with pytest.warns(UlrWarning, match="label of every text is known.* ignore_y=True"):
-        DatalessClassifier(LABELS, encoder=encoder).fit(texts, truth)
+        ZeroShotClassifier(LABELS, encoder=encoder).fit(texts, truth)

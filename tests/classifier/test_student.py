@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, Recorder, generated_texts, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import (
     Settings,
     correct,
@@ -110,7 +110,7 @@ def test_a_saved_classifier_keeps_its_student(task, fitted, tmp_path):
 
 def test_a_classifier_of_few_texts_teaches_a_student_for_many(task):
     texts, truth = task
-    classifier = DatalessClassifier(LABELS, encoder=SlowEncoder(), strong_share="budget")
+    classifier = ZeroShotClassifier(LABELS, encoder=SlowEncoder(), strong_share="budget")
     classifier.fit(texts[:300])
     assert classifier.fitted_.student is None
     taught = teach(classifier.fitted_, texts, words_to_read(texts))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, CosineScorer, StaticVectors, generated_texts
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import MissingLabel, Suggestions, suggest
 from ulr.errors import ArrayError, LabelError
 from ulr.labels import as_label_set, read_labels
@@ -29,7 +29,7 @@ def task():
 def without_one(task):
     """Suggestions of a classifier without the label of a third of the texts."""
     labels = [label for label in LABELS if label != HIDDEN]
-    return DatalessClassifier(labels, encoder=StaticVectors()).fit(task[0])
+    return ZeroShotClassifier(labels, encoder=StaticVectors()).fit(task[0])
 
 
 def test_a_hidden_label_is_found_as_a_group_with_a_name_from_its_words(task, without_one):
@@ -49,7 +49,7 @@ def test_nothing_is_missing_where_the_labels_are_complete():
     with (EXAMPLES / "news_blurbs.csv").open(encoding="utf-8", newline="") as file:
         texts = [f"{row['headline']} {row['summary']}" for row in csv.DictReader(file)]
     labels = EXAMPLES / "news_labels.txt"
-    found = DatalessClassifier(labels, encoder=StaticVectors()).fit(["", *texts]).suggest()
+    found = ZeroShotClassifier(labels, encoder=StaticVectors()).fit(["", *texts]).suggest()
     assert found.missing == found.merge == ()
     assert found.examined == len(texts)  # the empty text is none of them
     assert set(found.phrases) == set(read_labels(labels).names)
@@ -65,12 +65,12 @@ def test_the_same_texts_give_the_same_suggestions(task, without_one, tmp_path):
 
 def loaded(classifier, folder):
     classifier.save(folder / "model")
-    return DatalessClassifier.load(folder / "model", encoder=StaticVectors()).fitted_
+    return ZeroShotClassifier.load(folder / "model", encoder=StaticVectors()).fitted_
 
 
 def test_a_label_of_two_topics_is_split(task):
     labels = {"sports": "sports", "other": ["business", HIDDEN]}
-    found = DatalessClassifier(labels, encoder=StaticVectors()).fit(task[0]).suggest()
+    found = ZeroShotClassifier(labels, encoder=StaticVectors()).fit(task[0]).suggest()
     (split,) = found.split
     assert (split.label, len(split.words), len(split.documents)) == ("other", 2, 2)
     assert sum(split.sizes) > 200
@@ -81,14 +81,14 @@ def test_a_label_of_two_topics_is_split(task):
 
 def test_two_names_of_one_topic_are_merged(task):
     labels = ["sport", "sports", "business", HIDDEN]
-    found = DatalessClassifier(labels, encoder=StaticVectors(), method="none").fit(task[0])
+    found = ZeroShotClassifier(labels, encoder=StaticVectors(), method="none").fit(task[0])
     (pair, *_) = found.suggest().merge
     assert (pair.first, pair.second) == ("sport", "sports")
     assert 0.5 < pair.overlap <= 1
 
 
 def test_phrases_are_words_of_their_own_label_and_of_no_other(task):
-    found = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(task[0]).suggest().phrases
+    found = ZeroShotClassifier(LABELS, encoder=StaticVectors()).fit(task[0]).suggest().phrases
     assert found
     every = [phrase for phrases in found.values() for phrase in phrases]
     assert len(every) == len(set(every))
@@ -98,7 +98,7 @@ def test_phrases_are_words_of_their_own_label_and_of_no_other(task):
 
 def test_few_or_equal_texts_give_no_suggestion():
     for texts in (["goal of the match", "shares of the bank"], ["the goal of the match"] * 100):
-        found = DatalessClassifier(["sports", "business"], encoder=StaticVectors()).fit(texts)
+        found = ZeroShotClassifier(["sports", "business"], encoder=StaticVectors()).fit(texts)
         assert found.suggest().missing == ()
 
 
@@ -107,7 +107,7 @@ def test_labels_with_suggestions_can_be_fitted(task, without_one):
     labels = found.labels_with(without_one.label_set_, phrases=True)
     assert labels.names[:2] == without_one.label_set_.names
     assert len(labels) == 2 + sum(each.better_name_for is None for each in found.missing)
-    more = DatalessClassifier(labels, encoder=StaticVectors()).fit_predict(task[0])
+    more = ZeroShotClassifier(labels, encoder=StaticVectors()).fit_predict(task[0])
     new = more == found.missing[0].name
     assert (task[1][new] == HIDDEN).mean() > 0.8
 
@@ -119,6 +119,6 @@ def test_a_better_name_for_a_label_is_no_label_of_its_own():
 
 
 def test_encoders_of_pairs_are_refused(task):
-    classifier = DatalessClassifier(LABELS, encoder=CosineScorer()).fit(task[0][:50])
+    classifier = ZeroShotClassifier(LABELS, encoder=CosineScorer()).fit(task[0][:50])
     with pytest.raises(LabelError, match="encoder of texts"):
         classifier.suggest()

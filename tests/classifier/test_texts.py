@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tiny_task import LABELS, NEW, TEXTS, StaticVectors, assert_same
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import as_texts, empty_texts
 from ulr.classifier.texts import language_note
 from ulr.errors import TextError
@@ -39,8 +39,8 @@ def test_every_form_of_texts_gives_the_same(kind):
 
 @pytest.mark.parametrize("kind", ["DataFrame", "polars Series", "pyarrow chunked array"])
 def test_a_classifier_takes_every_form(kind):
-    plain = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(TEXTS)
-    classifier = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(KINDS[kind](TEXTS))
+    plain = ZeroShotClassifier(LABELS, encoder=StaticVectors()).fit(TEXTS)
+    classifier = ZeroShotClassifier(LABELS, encoder=StaticVectors()).fit(KINDS[kind](TEXTS))
     assert_same(classifier, plain)
     assert classifier.predict(KINDS[kind](NEW * 2)).tolist() == LABELS * 2
 

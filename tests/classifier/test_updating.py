@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, CosineScorer, generated_texts, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import Settings, fit, load, save, update
 from ulr.errors import ModelError, TextError
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_compared_is_refused(model, word_vectors):
 
 
 def test_the_estimator_stays_usable():
-    classifier = DatalessClassifier(LABELS, encoder=static()).fit(month(0, n=600))
+    classifier = ZeroShotClassifier(LABELS, encoder=static()).fit(month(0, n=600))
     drift = classifier.update(month(1))
     assert drift.documents == MONTH
     assert drift.as_dict()["labels"][0]["label"] == "sports"

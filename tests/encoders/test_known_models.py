@@ -14,7 +14,7 @@ from hub_server import HubServer
 from python_process import run_python
 from tiny_onnx import hidden_states, save_folder
 
-from ulr import DatalessClassifier, load_encoder
+from ulr import ZeroShotClassifier, load_encoder
 from ulr.encoders import ENCODERS, KNOWN_MODELS, download_model, label_encoder
 from ulr.encoders.registry import STRONGEST
 from ulr.encoders.weights import PackagedFile
@@ -106,14 +106,14 @@ def test_best_is_the_first_combination_that_is_available(tiny, tmp_path):
 
     before = first()
     texts = ["rain and sun", "the goal of the team", "sun", "a goal"]
-    classifier = DatalessClassifier(["rain", "goal"], encoder="auto").fit(texts)
+    classifier = ZeroShotClassifier(["rain", "goal"], encoder="auto").fit(texts)
     classifier.save(tmp_path / "saved")
     assert load_encoder("auto").spec == "+".join(before)
     assert STRONGEST[-1] == ("static",)
     if "bge-small" not in before:
         download_model("bge-small", tiny)
         assert load_encoder("auto").spec == "+".join(first()) != "+".join(before)
-    again = DatalessClassifier.load(tmp_path / "saved")  # with the encoders that best was
+    again = ZeroShotClassifier.load(tmp_path / "saved")  # with the encoders that best was
     np.testing.assert_array_equal(again.predict(texts), classifier.predict(texts))
 
 

@@ -8,7 +8,7 @@ import pytest
 from python_process import run_python
 from tiny_onnx import HEAD, TOKEN_VECTORS, TYPE_VECTORS, WORDS, save_model, save_pair_scorer
 
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.encoders import KNOWN_MODELS, CrossEncoder, download_model, load_encoder
 from ulr.encoders.cross import uses_onnx
 from ulr.errors import EncoderError
@@ -143,8 +143,8 @@ def test_a_folder_with_safetensors_is_for_pytorch_where_it_is_installed(folder, 
 def test_the_papers_method_uses_the_distance_of_algorithm_2(folder):
     texts = [text for text in TEXTS if text] * 8
     encoder = load_encoder(f"cross:{folder}")
-    classifier = DatalessClassifier(LABELS, encoder=encoder, method="ulr").fit(texts)
+    classifier = ZeroShotClassifier(LABELS, encoder=encoder, method="ulr").fit(texts)
     assert classifier.distance_ == "jensen-shannon"
-    nearest = DatalessClassifier(LABELS, encoder=f"cross:{folder}", method="none").fit(texts)
+    nearest = ZeroShotClassifier(LABELS, encoder=f"cross:{folder}", method="none").fit(texts)
     expected = [LABELS[label] for label in encoder.score(texts, LABELS).argmax(axis=1)]
     assert nearest.predict(texts).tolist() == expected

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ulr import DatalessClassifier, load_encoder
+from ulr import ZeroShotClassifier, load_encoder
 from ulr.encoders import ENCODERS, UniversalEncoder
 from ulr.errors import EncoderError
 
@@ -52,7 +52,7 @@ def test_the_multilingual_example_is_classified_in_every_language(encoder):
         rows = list(csv.DictReader(file))
     labels = (EXAMPLES / "multilingual_labels.txt").read_text(encoding="utf-8").splitlines()
     texts = [row["text"] for row in rows]
-    predicted = DatalessClassifier(labels, encoder=encoder).fit_predict(texts)
+    predicted = ZeroShotClassifier(labels, encoder=encoder).fit_predict(texts)
     pairs = zip(rows, predicted, strict=True)
     right = Counter(row["language"] for row, label in pairs if row["label"] == label)
     assert min(right[language] for language in LANGUAGES) >= 30  # of 40

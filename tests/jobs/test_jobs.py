@@ -9,7 +9,7 @@ import pytest
 
 from running import DOCUMENTS, LABELS, read_rows, run_classify, run_predict, write_rows
 from tiny_task import Recorder, StaticVectors, generated_texts
-from ulr import DatalessClassifier, load_encoder
+from ulr import ZeroShotClassifier, load_encoder
 from ulr.encoders import StaticEncoder
 from ulr.errors import TableError
 from ulr.jobs import text_columns
@@ -58,7 +58,7 @@ def test_rows_and_columns_stay_and_three_are_added(many):
 
 def test_written_labels_are_those_of_the_classifier(many, encoder):
     texts = [row["text"] for row in many.written]
-    fitted = DatalessClassifier(LABELS, encoder=encoder).fit(texts)
+    fitted = ZeroShotClassifier(LABELS, encoder=encoder).fit(texts)
     predictions, names = fitted.fitted_.predict(texts), fitted.fitted_.names
     assert [row["ulr_label"] for row in many.written] == names[predictions.labels].tolist()
     assert [row["ulr_unrefined"] for row in many.written] == names[predictions.unrefined].tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from running import DOCUMENTS, read_rows, run_classify, write_rows
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.errors import LabelError, TableError
 from ulr.jobs import read_support
 from ulr.tables import open_table
@@ -128,7 +128,7 @@ def test_a_job_fits_on_all_and_writes_the_documents_only(files, tmp_path):
     output = tmp_path / "out.csv"
     fitted, result = run(files, output, **options)
     y = [*[None] * len(TEXTS), *(label for _, label in EXAMPLES)]
-    expected = DatalessClassifier(LABELS, **options)
+    expected = ZeroShotClassifier(LABELS, **options)
     expected.fit([*TEXTS, *(text for text, _ in EXAMPLES)], y, extra_texts=FURTHER)
     np.testing.assert_array_equal(fitted.refinement.scores, expected.refinement_.scores)
     written = read_rows(output)

@@ -6,7 +6,7 @@ import pytest
 
 from browsing import HOSTILE
 from tiny_task import LABELS, StaticVectors, generated_texts
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def task():
     """A fitted classifier, its texts and true labels."""
     texts, truth = generated_texts(240)
     texts, truth = [*texts, *HOSTILE, ""], [*truth, None, None, None, None, None]
-    classifier = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(texts)
+    classifier = ZeroShotClassifier(LABELS, encoder=StaticVectors()).fit(texts)
     return SimpleNamespace(classifier=classifier, texts=texts, truth=truth)
 
 

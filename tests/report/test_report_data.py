@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, PHRASES, CosineScorer, StaticVectors, generated_texts
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.errors import InputError, LabelError, TextError
 from ulr.report import report_sample
 
@@ -34,11 +34,11 @@ def test_every_document_has_its_prediction_and_is_counted(task, report):
 
 def test_a_slow_encoder_explains_only_what_it_can_read_in_seconds(task):
     texts = [" ".join(task.texts[i : i + 12]) for i in range(0, 240, 4)]
-    report = DatalessClassifier(LABELS, encoder=StaticVectors()).fit(texts).report(texts)
+    report = ZeroShotClassifier(LABELS, encoder=StaticVectors()).fit(texts).report(texts)
     assert 1 <= len(report.data.why) <= 10_000 // (24 * 80)
     assert not report.data.why_all
     assert {each.how for each in report.data.why.values()} == {"left out"}
-    fast = DatalessClassifier(LABELS, encoder="static").fit(texts).report(texts)
+    fast = ZeroShotClassifier(LABELS, encoder="static").fit(texts).report(texts)
     assert fast.data.why_all
     assert {each.how for each in fast.data.why.values()} == {"exact"}
 
@@ -76,7 +76,7 @@ def test_representative_and_borderline_documents_have_the_label(report):
 )
 def test_every_kind_of_classifier_has_a_report(options):
     texts, truth = generated_texts(60)
-    clf = DatalessClassifier(**{"labels": LABELS, "encoder": StaticVectors()} | options).fit(texts)
+    clf = ZeroShotClassifier(**{"labels": LABELS, "encoder": StaticVectors()} | options).fit(texts)
     report = clf.report(texts, truth=truth)
     assert [label.name for label in report.data.labels] == clf.fitted_.names[:-1].tolist()
     assert sum(after for _, after in report.data.counts) == report.data.labelled == 60
@@ -89,7 +89,7 @@ def test_a_saved_classifier_has_the_same_report_without_the_fit(task, report, tm
     assert again.documents == report.data.documents
     assert again.labels == report.data.labels
     task.classifier.save(tmp_path / "model")
-    loaded = DatalessClassifier.load(tmp_path / "model", encoder=StaticVectors())
+    loaded = ZeroShotClassifier.load(tmp_path / "model", encoder=StaticVectors())
     data = loaded.report(task.texts).data
     assert data.result.diagnosis is None
     assert data.trace == ()
@@ -99,7 +99,7 @@ def test_a_saved_classifier_has_the_same_report_without_the_fit(task, report, tm
 def test_names_of_labels_stay_text():
     texts, _ = generated_texts(30)
     labels = {"<b>sports</b>": "sports", "</script>": "business"}
-    page = DatalessClassifier(labels, encoder=StaticVectors()).fit(texts).report(texts).html
+    page = ZeroShotClassifier(labels, encoder=StaticVectors()).fit(texts).report(texts).html
     assert "<b>sports" not in page
     assert "&lt;b&gt;sports&lt;/b&gt;" in page
     assert page.count("</script>") == 2

@@ -22,7 +22,7 @@ from reproduction.inputs import Inputs, description, is_stand_in
 from reproduction.measure import MEASURES, labelled_examples, names_of
 from reproduction.names import ENSEMBLE_NAMES, label_set
 from reproduction.run import choose_encoders, run
-from ulr import DatalessClassifier, load_encoder, refine
+from ulr import ZeroShotClassifier, load_encoder, refine
 
 WORDS = {
     "World": "minister border treaty election president war embassy talks refugees parliament",
@@ -219,7 +219,7 @@ def test_measurements_equal_the_results_of_the_library(data, tmp_path):
     key = Key("names", "dual", "static", "agnews", "main", "cosine")
     truth = np.array(documents.labels)[documents.truth]
     for measure, method in (("names", "ulr"), ("discriminant", "discriminant")):
-        predicted = DatalessClassifier(
+        predicted = ZeroShotClassifier(
             label_set("agnews"), method=method, encoder="static"
         ).fit_predict(documents.texts)
         found = MEASURES[measure](inputs, key).values[method]

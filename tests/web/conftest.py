@@ -11,7 +11,7 @@ import pytest
 
 from browsing import HOSTILE
 from tiny_task import LABELS, TEXTS, generated_texts, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +109,7 @@ def server():
     from ulr.cli.serve import listen
     from ulr.web import ServerSettings, create_app
 
-    model = DatalessClassifier(LABELS, encoder=static()).fit(TEXTS).fitted_
+    model = ZeroShotClassifier(LABELS, encoder=static()).fit(TEXTS).fitted_
     app = create_app(ServerSettings(encoder=static(), model=model, max_upload=2 << 20))
     with listen("127.0.0.1", 0) as listener:
         running = uvicorn.Server(uvicorn.Config(app, log_level="warning"))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tiny_task import LABELS, NEW, CosineScorer, CountingEncoder, HashingEncoder, static
-from ulr import DatalessClassifier
+from ulr import ZeroShotClassifier
 from ulr.classifier import suggest
 from ulr.errors import EncoderError
 from ulr.labels import read_labels
@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def fitted(documents, y=None, labels=LABELS):
-    return DatalessClassifier(labels, encoder=static()).fit(documents.texts, y)
+    return ZeroShotClassifier(labels, encoder=static()).fit(documents.texts, y)
 
 
 def test_the_result_is_that_of_the_classifier(person, documents):
@@ -151,7 +151,7 @@ def test_a_share_of_none_of_these_gets_no_label_and_can_be_corrected(person, doc
     view = person.get("/view")
     assert person.get()["none_share"] == 0.25
     assert [each["id"] for each in view["labels"]] == [0, 1, 2, None]
-    expected = DatalessClassifier(LABELS, encoder=static(), none_share=0.25)
+    expected = ZeroShotClassifier(LABELS, encoder=static(), none_share=0.25)
     assert (
         view["documents"]["label"]
         == expected.fit(documents.texts).fitted_.predictions.labels.tolist()
@@ -173,7 +173,7 @@ def test_a_document_that_is_none_of_these_takes_no_part(person, documents):
     assert person.get("/download/table").decode().splitlines()[2].split(",")[-3] == ""
     view = person.classify(info["labels"])
     texts = [text if i not in (1, 4) else "" for i, text in enumerate(documents.texts)]
-    expected = DatalessClassifier(LABELS, encoder=static()).fit(texts).fitted_.predictions.labels
+    expected = ZeroShotClassifier(LABELS, encoder=static()).fit(texts).fitted_.predictions.labels
     assert view["documents"]["label"] == expected.tolist()
     assert expected[[1, 4]].tolist() == [-1, -1]
     assert ["none of these" in change for change in view["changes"]].count(True) > 0
@@ -253,7 +253,7 @@ def test_downloads_can_be_used_by_the_other_commands_and_leave_nothing(
     assert read_labels(tmp_path / "labels.yaml").names == tuple(LABELS)
     zipfile.ZipFile(tmp_path / "model.zip").extractall(tmp_path)
     expected = fitted(documents).correct([6], [other])
-    loaded = DatalessClassifier.load(tmp_path / "model")
+    loaded = ZeroShotClassifier.load(tmp_path / "model")
     # A correction keeps the temperature of the first run.
     np.testing.assert_array_equal(loaded.predict(NEW), expected.predict(NEW))
     np.testing.assert_allclose(loaded.predict_proba(NEW), expected.predict_proba(NEW), atol=0.01)
@@ -506,7 +506,7 @@ def test_a_client_that_disconnects_during_an_upload_leaves_nothing(client):
 @pytest.fixture(scope="module")
 def saved_model():
     texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-    return DatalessClassifier(["sports", "business"], encoder=static()).fit(texts).fitted_
+    return ZeroShotClassifier(["sports", "business"], encoder=static()).fit(texts).fitted_
 
 
 def test_predictions_are_those_of_the_model(new_client, saved_model):

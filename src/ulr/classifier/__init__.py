@@ -1,7 +1,7 @@
 """The classifier: texts and label names in, labels out.
 
 `Settings` lists its parameters, `fit` fits it, `Fitted` classifies new texts, and
-`DatalessClassifier` is its form for scikit-learn.
+`ZeroShotClassifier` is its form for scikit-learn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         text_encoder,
         words_to_read,
     )
-    from ulr.classifier.estimator import DatalessClassifier
+    from ulr.classifier.estimator import ZeroShotClassifier
     from ulr.classifier.explanation import (
         MOST_LEFT_OUT,
         Explanation,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_LEFT_OUT",
     "Advice",
-    "DatalessClassifier",
     "Drift",
     "EncodedTexts",
     "Explanation",
@@ -62,6 +61,7 @@ __all__ = [
     "Split",
     "Suggestions",
     "WordEvidence",
+    "ZeroShotClassifier",
     "advise",
     "as_texts",
     "ask",
@@ -101,7 +101,7 @@ __getattr__ = lazy_names(
         "text_encoder words_to_read"
     ),
     explanation="MOST_LEFT_OUT Explanation WordEvidence explain",
-    estimator="DatalessClassifier",
+    estimator="ZeroShotClassifier",
     fitting="fit refit teach",
     known="known_labels",
     model="Fitted Predictions",

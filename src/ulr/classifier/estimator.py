@@ -1,4 +1,4 @@
-"""`DatalessClassifier`: texts and label names in, labels out, with scikit-learn's interface."""
+"""`ZeroShotClassifier`: texts and label names in, labels out, with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def parameters_of(
     return decorate
 
 
-class DatalessClassifier(ExplorationMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(ExplorationMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify texts by the names of the labels, refined on the texts themselves.
+
+    This is zero-shot, or dataless, text classification: no text needs a label.
 
     Parameters
     ----------
@@ -144,9 +146,9 @@ class DatalessClassifier(ExplorationMixin, ClassifierMixin, BaseEstimator):  # t
 
     Examples
     --------
-    >>> from ulr import DatalessClassifier
+    >>> from ulr import ZeroShotClassifier
     >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-    >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+    >>> clf = ZeroShotClassifier(["sports", "business"]).fit(texts)
     >>> clf.predict(["The central bank raised interest rates"])
     array(['business'], dtype='<U8')
     >>> clf.classes_

@@ -45,9 +45,9 @@ class ExplorationMixin:
 
         Examples
         --------
-        >>> from ulr import DatalessClassifier
+        >>> from ulr import ZeroShotClassifier
         >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf = ZeroShotClassifier(["sports", "business"]).fit(texts)
         >>> sorted(clf.describe(texts)["business"].representative)
         [1, 3]
         """
@@ -89,9 +89,9 @@ class ExplorationMixin:
 
         Examples
         --------
-        >>> from ulr import DatalessClassifier
+        >>> from ulr import ZeroShotClassifier
         >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf = ZeroShotClassifier(["sports", "business"]).fit(texts)
         >>> str(clf.correct(clf.ask(1), ["sports"]).fitted_.n_labels)
         '2'
         """
@@ -112,9 +112,9 @@ class ExplorationMixin:
 
         Examples
         --------
-        >>> from ulr import DatalessClassifier
+        >>> from ulr import ZeroShotClassifier
         >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-        >>> clf = DatalessClassifier(["sports", "business"]).fit(texts)
+        >>> clf = ZeroShotClassifier(["sports", "business"]).fit(texts)
         >>> clf.update(["The coach praised the goalkeeper", "The bank raised its rates"]).changed
         False
         """

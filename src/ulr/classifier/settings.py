@@ -25,7 +25,7 @@ _TEMPLATES = ("{}", "This text is about {}.")
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a classifier, validated; `ulr.DatalessClassifier` describes them.
+    """Parameters of a classifier, validated; `ulr.ZeroShotClassifier` describes them.
 
     `labels` accepts every form of labels and holds a `LabelSet` afterwards.
     """

@@ -156,10 +156,10 @@ def suggest(
 
     Examples
     --------
-    >>> from ulr import DatalessClassifier
+    >>> from ulr import ZeroShotClassifier
     >>> from ulr.classifier import suggest
     >>> texts = ["The striker scored", "Shares fell", "A late goal won it", "Profits rose"]
-    >>> clf = DatalessClassifier(["sports", "business"], encoder="static").fit(texts)
+    >>> clf = ZeroShotClassifier(["sports", "business"], encoder="static").fit(texts)
     >>> suggest(clf.fitted_).missing
     ()
     """
