@@ -99,7 +99,10 @@ def measure(name: str, installation: Installation) -> Measured:
 
         def run(*arguments: str) -> Callable[[], bool]:
             command = [str(python), *arguments]
-            return lambda: subprocess.run(command, cwd=folder, env=environment).returncode == 0
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            return lambda: (
+                subprocess.run(command, cwd=folder, env=environment, **quiet).returncode == 0
+            )
 
         options = ["--quiet", "--no-compile", "--disable-pip-version-check"]
         options += ["--constraint", str(ROOT / "constraints.txt")]
