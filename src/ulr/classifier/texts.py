@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ulr.errors import TextError
 from ulr.label_files import shown
 from ulr.labels import LabelSet
+from ulr.markup import plain_texts
 
 # Frequent function words by language, none of them shared with English.
 FUNCTION_WORDS: dict[str, frozenset[str]] = {
@@ -45,7 +46,7 @@ def as_texts(texts: Any) -> list[str]:
     """Documents as a list of texts.
 
     Lists, arrays, pandas and polars Series, pyarrow arrays, columns of Hugging Face datasets and
-    data frames of one column are accepted; None and NaN are empty texts.
+    data frames of one column are accepted; None and NaN are empty texts. HTML is removed.
     """
     if isinstance(texts, str | bytes):
         raise TextError("texts must be a list of texts; got one text. Put it in a list.")
@@ -64,7 +65,7 @@ def as_texts(texts: Any) -> list[str]:
             raise TextError(f"texts must be strings; number {index} is {shown(text)}.")
     if not documents:
         raise TextError("there are no texts; at least one is needed.")
-    return documents
+    return plain_texts(documents)
 
 
 def _one_column(texts: Any) -> Any:
