@@ -202,6 +202,8 @@ def one_text(value: Any, where: str, what: str) -> str:
         raise LabelError(
             f"{where}: a {what} holds half a character, {shown(value)}; write it again."
         )
+    if any(ord(character) < 32 and not character.isspace() for character in value):
+        raise LabelError(f"{where}: a {what} holds a control character, {shown(value)}.")
     if len(value) > MOST_LETTERS:
         raise LabelError(
             f"{where}: a {what} has {len(value):,} letters; at most {MOST_LETTERS:,} are possible."
