@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 # What an installation is built from; after a change to it, it is built anew.
 BUILT_FROM := pyproject.toml constraints.txt
 
-.PHONY: demo test check format bench bench-end-to-end mutants fuzz chaos reproduce data-folder clean
+.PHONY: demo test test-integrations check format bench bench-end-to-end mutants fuzz chaos reproduce data-folder clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -28,6 +28,11 @@ check: .venv/developing
 # Every fault of a list must make a test of the refinement fail: some fifteen minutes on two cores.
 mutants: .venv/developing
 	$(BIN)/python tools/mutants.py
+
+# With the tools themselves, some of which are large and one of which needs an older NumPy: in an
+# environment of their own. Without them, `make test` skips what needs them.
+test-integrations: .venv/integrations/installed
+	.venv/integrations/bin/python -m pytest tests/integrations
 
 # Generated bad inputs through the command line, and kills at random moments: some minutes each.
 fuzz: .venv/developing
@@ -74,6 +79,11 @@ clean:
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
+
+.venv/integrations/installed: .venv/bin/python $(BUILT_FROM)
+	$(BIN)/python -m venv .venv/integrations
+	.venv/integrations/$(INSTALL:.venv/%=%) --editable '.[integrations]'
+	@touch $@
 
 .venv/measuring: .venv/developing
 	$(INSTALL) --editable '.[bench]'

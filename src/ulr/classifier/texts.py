@@ -83,8 +83,8 @@ def _one_column(texts: Any) -> Any:
         return texts.iloc[:, 0]
     if hasattr(texts, "columns") and hasattr(texts, "get_column"):  # polars
         return texts.get_column(texts.columns[0])
-    if hasattr(texts, "column"):  # pyarrow
-        return texts.column(0)
+    if hasattr(texts, "column_names"):  # pyarrow, Hugging Face datasets
+        return texts[texts.column_names[0]]
     return texts[:, 0]
 
 
