@@ -16,6 +16,7 @@ from ulr.errors import ModelError
 from ulr.files import atomic_file, check_destination
 from ulr.integrations.labelled import fitted_of
 from ulr.integrations.onnx_rule import graph_of
+from ulr.markup import readable_texts
 from ulr.refinement import LinearRule
 
 if TYPE_CHECKING:
@@ -66,12 +67,13 @@ def onnx_inputs(
     They are encoded, unless their `embeddings` are given.
     """
     fitted, documents = fitted_of(clf), as_texts(texts)
-    given = encode_texts(fitted.text_encoder, documents) if embeddings is None else embeddings
+    read = readable_texts(documents)
+    given = encode_texts(fitted.text_encoder, read) if embeddings is None else embeddings
     vectors = np.array(given, dtype=np.float32)
     vectors[empty_texts(documents)] = 0.0
     if getattr(fitted.rule, "words", None) is None:
         return {"embeddings": vectors}
-    found = count_words(documents)
+    found = count_words(read)
     sizes = np.diff(found.indptr)
     places = np.arange(max(1, sizes.max())) < sizes[:, None]
     words, counts = np.zeros(places.shape, np.int64), np.zeros(places.shape, np.float32)

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ulr.classifier import Fitted, load, save
+from ulr.classifier import Fitted, as_texts, load, save
 from ulr.errors import ModelError, require
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class UlrCategorizer:
         """Categorize documents, a batch at a time."""
         docs = iter(stream)
         while batch := list(islice(docs, batch_size)):
-            found, chances = self._fitted.predict([doc.text for doc in batch]), self._fitted.chances
+            texts = as_texts([doc.text for doc in batch])
+            found, chances = self._fitted.predict(texts), self._fitted.chances
             rows = chances.chances(found) if chances else found.probabilities
             for doc, row in zip(batch, rows.tolist(), strict=True):
                 doc.cats.update(zip(self.labels, row, strict=True))
