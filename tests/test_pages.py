@@ -211,6 +211,22 @@ def test_blocks_run(page, examples, tmp_path, command, monkeypatch):
             assert json.loads(code)
 
 
+def with_examples():
+    """Modules whose docstrings, which the API page shows, have examples."""
+    source = ROOT / "src"
+    for path in sorted(source.rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            yield ".".join(path.relative_to(source).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("module", list(with_examples()))
+def test_examples_of_docstrings_run(module):
+    """In this process; none writes a file."""
+    found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert found.attempted
+    assert not found.failed
+
+
 def anchors_of(page):
     """Anchors of the headings of a page, as they are made by GitHub and by MyST."""
     titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.M)
