@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 # What an installation is built from; after a change to it, it is built anew.
 BUILT_FROM := pyproject.toml constraints.txt
 
-.PHONY: demo test test-integrations check format bench bench-end-to-end mutants fuzz chaos reproduce data-folder clean
+.PHONY: demo test test-integrations check docs format bench bench-end-to-end mutants fuzz chaos reproduce data-folder clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -40,6 +40,10 @@ fuzz: .venv/developing
 
 chaos: .venv/developing
 	$(BIN)/python tools/chaos.py --kills 60
+
+# The documentation in build/site; a warning, a broken link, or a page that needs the network fails.
+docs: .venv/documenting
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/site
 
 format: .venv/developing
 	$(BIN)/ruff check --fix .
@@ -87,6 +91,10 @@ clean:
 
 .venv/measuring: .venv/developing
 	$(INSTALL) --editable '.[bench]'
+	@touch $@
+
+.venv/documenting: .venv/developing
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 .venv/reproducing: .venv/bin/python $(BUILT_FROM)

@@ -58,7 +58,7 @@ def fit(
     """Fit a classifier on texts.
 
     Where the encoder would read too many words, it reads a sample, and its labels of the sample
-    teach a student on the vectors of the fast encoder (`ulr.classifier.student`).
+    teach a student on the vectors of the fast encoder (docs/encoders.md).
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ class Fitted:
         The none label; None without one.
     student, levels
         A classifier by the fast encoder that labels most of many texts, and quantiles of its
-        confidence, below which the encoder reads a text; see `ulr.classifier.student`.
+        confidence, below which the encoder reads a text; see docs/encoders.md.
     strong_share
         Share of the texts of the job that the encoder reads, beside the fitted sample.
     reference
@@ -149,11 +149,11 @@ class Fitted:
         Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
         encoder that scores pairs as probabilities.
     chances
-        The chance of every label on its own, `ulr.classifier.multilabel.LabelChances`; None for one
+        The chance of every label on its own, ``LabelChances``; None for one
         label a text.
     documents, known
         The fitted texts with their vectors, and their known labels: (n_texts,) codes of
-        `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
+        `ulr.refine`. None in a classifier that was loaded, or fitted by a job on files.
     advice
         What an adviser was asked, and what its answers changed; None without one.
     inputs
