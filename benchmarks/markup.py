@@ -1,6 +1,7 @@
 """What HTML, other markup, web addresses, capitals and numbers in texts cost, as a Markdown table.
 
-    python -m benchmarks.markup --data DIR [--encoder static] [--sample N] [--write docs/encoders-measured.md]
+    python -m benchmarks.markup --data DIR [--encoder static] [--sample N]
+        [--write docs/encoders-measured.md]
 
 Each kind is put into every text of the paper's four datasets, with a fixed seed. `as they are` is
 what encoders that are given the whole text make of it.
