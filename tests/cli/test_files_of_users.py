@@ -1,6 +1,7 @@
 """Files as people have them on the command line: what is decided is said, and nothing is lost."""
 
 import csv
+import os
 import subprocess
 import sys
 
@@ -147,3 +148,12 @@ def test_values_that_cannot_be_used_are_named_as_they_were_typed(
     assert (result.code, result.err.count("\n")) == (1, 1)
     assert message in result.err
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")
+def test_an_output_is_not_written_where_another_one_cannot_be(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    result = classify(source, "-o", "out.csv", "--save-model", "/proc/model")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert "the folder /proc cannot be written to" in result.err
+    assert not (tmp_path / "out.csv").exists()
