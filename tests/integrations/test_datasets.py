@@ -32,7 +32,8 @@ def test_predictions_are_columns(clf, dataset, messages):
     assert dataset.column_names == ["id", "message"]
 
 
-def test_parts_and_streams_stay_what_they_are(clf, dataset, messages):
+def test_parts_and_streams_stay_what_they_are(clf, dataset, messages, monkeypatch):
+    monkeypatch.setattr(datasets.config, "TORCH_AVAILABLE", False)  # a stream would import it
     both = datasets.DatasetDict(train=dataset, test=dataset.select(range(5)))
     found = label_dataset(clf, both, "message", prefix="")
     assert isinstance(found, datasets.DatasetDict)
@@ -51,3 +52,5 @@ def test_several_labels_are_a_list(several, dataset, messages):
 def test_a_missing_column_is_named(clf, dataset):
     with pytest.raises(TableError, match=r"no column 'text'; it has: id, message"):
         label_dataset(clf, dataset)
+    with pytest.raises(TableError, match=r"already has a column 'ulr_label'"):
+        label_dataset(clf, label_dataset(clf, dataset, "message"), "message")

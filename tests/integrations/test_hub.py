@@ -2,23 +2,14 @@
 
 import base64
 import json
-import threading
 
 import pytest
 from hub_server import Hub, HubServer
-from python_process import run_python
 
 from ulr.errors import EncoderError, ModelError
 from ulr.integrations import HubClassifier
 
 FILES = ["README.md", "arrays.safetensors", "config.json", "model.json"]
-PUSH = """
-import sys
-from ulr.integrations import HubClassifier
-folder, text = sys.argv[1:]
-HubClassifier.load(folder).push_to_hub("org/support", token="t", model_card_kwargs={"title": "Support"})
-print(HubClassifier.from_pretrained("org/support").predict([text])[0])
-"""
 
 
 class WritableHub(Hub):
@@ -97,20 +88,23 @@ def test_a_damaged_repository_is_refused(hub, tmp_path):
         HubClassifier.from_pretrained("not/a/name")
 
 
-def test_upload_and_download(clf, model, messages, tmp_path):
+def test_upload_and_download(hub, clf, messages, tmp_path, monkeypatch):
     (tmp_path / "hub").mkdir()
     server = HubServer(tmp_path / "hub", model="org/support")
     server.RequestHandlerClass = WritableHub
     endpoint = f"http://127.0.0.1:{server.server_port}"
     try:
-        result = run_python(
-            "-c", PUSH, model, messages[0], HF_ENDPOINT=endpoint, HF_HOME=str(tmp_path / "home")
-        )
+        with monkeypatch.context() as patch:  # as the variable HF_ENDPOINT does in a new process
+            patch.setattr("huggingface_hub.constants.ENDPOINT", endpoint)
+            hub.push_to_hub("org/support", token="t", model_card_kwargs={"title": "Support"})
+        options = {"endpoint": endpoint, "cache_dir": tmp_path / "cache", "revision": "main"}
+        loaded = HubClassifier.from_pretrained("org/support", **options)
     finally:
-        threading.Thread(target=server.stop).start()
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1] == clf.predict(messages[:1])[0]
+        server.stop()
     assert sorted(path.name for path in (tmp_path / "hub").glob("[!.]*")) == FILES
+    assert loaded.predict(messages).tolist() == clf.predict(messages).tolist()
+    fetched = {path.name for path in tmp_path.glob("cache/**/snapshots/*/*")}
+    assert fetched == {"arrays.safetensors", "model.json"}
     card = (tmp_path / "hub/README.md").read_text()
     assert "# Support" in card
     assert 'from_pretrained("org/support")' in card

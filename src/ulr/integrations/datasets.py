@@ -41,6 +41,9 @@ def label_dataset(
     names = dataset.column_names or ()  # None for some that are streamed
     if names and column not in names:
         raise TableError(f"the dataset has no column {column!r}; it has: {', '.join(names)}.")
+    for name in (f"{prefix}{each}" for each in ("label", "confidence", "labels")):
+        if name in names:
+            raise TableError(f"the dataset already has a column {name!r}; choose another prefix.")
 
     def added(texts: Any) -> dict[str, list[Any]]:
         found = LabelledTexts.of(clf, texts)
