@@ -155,7 +155,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         yield partial
         for file in filter(Path.is_file, partial.iterdir()):
-            with file.open("rb") as written:
+            with file.open("r+b") as written:  # Windows does not sync what is open for reading
                 os.fsync(written.fileno())
         if path.exists():
             shutil.copymode(path, partial)
