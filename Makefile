@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 # What an installation is built from; after a change to it, it is built anew.
 BUILT_FROM := pyproject.toml constraints.txt
 
-.PHONY: demo test check format bench bench-end-to-end mutants fuzz chaos reproduce data-folder dist test-lowest container clean
+.PHONY: demo test test-integrations check docs format bench bench-end-to-end mutants fuzz chaos reproduce data-folder dist test-lowest container clean
 
 demo: .venv/installed
 	@echo '$$ ulr classify examples/support_messages.csv --text-column message --labels examples/support_labels.yaml'
@@ -32,12 +32,22 @@ check: .venv/developing
 mutants: .venv/developing
 	$(BIN)/python tools/mutants.py
 
-# Generated bad inputs through the command line, and kills at random moments: some minutes each.
+# With the tools themselves, some of which are large and one of which needs an older NumPy: in an
+# environment of their own. Without them, `make test` skips what needs them.
+test-integrations: .venv/integrations/installed
+	.venv/integrations/bin/python -m pytest tests/integrations
+
+# Generated bad inputs, half an hour of a core; kills at calls that write and full disks, some ten minutes.
+# A stopped run goes on; failing cases stay in .fuzz and .chaos.
 fuzz: .venv/developing
 	$(BIN)/python tools/fuzz.py --count 10000
 
 chaos: .venv/developing
-	$(BIN)/python tools/chaos.py --kills 60
+	$(BIN)/python tools/chaos.py --kills 200
+
+# The documentation in build/site; a warning, a broken link, or a page that needs the network fails.
+docs: .venv/documenting
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/site
 
 # A wheel and a source archive in dist/; both are installed and tried outside this folder: two minutes.
 dist: .venv/developing
@@ -92,8 +102,17 @@ clean:
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
 
+.venv/integrations/installed: .venv/pyvenv.cfg $(BUILT_FROM)
+	$(BIN)/python -m venv .venv/integrations
+	.venv/integrations/$(INSTALL:.venv/%=%) --editable '.[integrations]'
+	@touch $@
+
 .venv/measuring: .venv/developing
 	$(INSTALL) --editable '.[bench]'
+	@touch $@
+
+.venv/documenting: .venv/developing
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 .venv/reproducing: .venv/pyvenv.cfg $(BUILT_FROM)

@@ -1,7 +1,7 @@
 """How fast the encoders are, beside the packages people would otherwise call, in one run.
 
     python -m benchmarks.encode --data DIR [--write docs/performance.md] [--repeats 3]
-    python -m benchmarks.encode --data DIR --minilm [--texts 500] [--write docs/encoders.md]
+    python -m benchmarks.encode --data DIR --minilm [--texts 500] [--write docs/encoders-measured.md]
     python -m benchmarks.encode --short 1000000 [--write docs/performance.md]
 
 The first is the embedded encoder beside wordllama's own embed; the second is MiniLM beside

@@ -1,8 +1,9 @@
 """Speed of the encoders on one core, and accuracy of combinations of them.
 
-    python -m benchmarks.encoders speed --data DIR [--encoder SPEC ...] [--write docs/encoders.md]
+    python -m benchmarks.encoders speed --data DIR [--encoder SPEC ...]
+        [--write docs/encoders-measured.md]
     python -m benchmarks.encoders accuracy --data DIR --cache VECTORS [--encoder NAME ...]
-        [--write docs/encoders.md]
+        [--write docs/encoders-measured.md]
 
 "speed" encodes 2,000 texts of AG News and 500 posts of 20 Newsgroups, drawn with a fixed seed, on
 one core. The rate is texts per second of processor time, so that other processes matter little.

@@ -3,7 +3,7 @@
     python -m benchmarks.scenarios --data DIR [--encoder static] [--encoder minilm]
         [--encoder static+minilm] [--further FOLDER] [--held-out FOLDER] [--cache VECTORS]
         [--results FILE.jsonl] [--quick] [--constants NAME=VALUE] [--sensitivity]
-        [--write docs/refinement.md]
+        [--write docs/scenarios.md]
 
 DIR holds AG News, DBpedia, Yahoo Answers, 20 Newsgroups, Reuters-8, tweet sentiment, and questions
 and titles from Stack Exchange and Reddit, in the layout of `read_corpus`. Each dataset is encoded
@@ -17,7 +17,7 @@ true labels are used to draw documents and to report, never by a method.
 
 FOLDER holds further datasets, one folder each: ``data.jsonl`` with a text and the number of its label
 on each line, and ``labels.txt`` with a name, or a name and a phrase, on each line. Nothing was chosen
-on those that are held out. docs/refinement.md says where those come from that were measured.
+on those that are held out. docs/scenarios.md says where those come from that were measured.
 
 Results are kept in the file of `--results`, by a digest of the inputs, the versions and the sources
 of the methods and the constants, so that a stopped run continues. `--quick` uses at most 1,000

@@ -1,7 +1,7 @@
 """Accuracy against CPU seconds of a strong encoder that reads a part of the documents.
 
     python -m benchmarks.student --data DIR --cache VECTORS
-        [--write docs/encoders.md] [--picture docs/strong-share.png]
+        [--write docs/encoders-measured.md] [--picture docs/strong-share.png]
 
 For shares of the documents that the encoder reads beside the sample (`--strong-share`), the accuracy
 of the default method, and of the student alone on the documents that the encoder did not read. The

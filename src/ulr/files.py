@@ -79,8 +79,11 @@ def check_destination(path: Path, force: bool, error: type[InputError], how: str
     folder = path.resolve().parent
     if not folder.is_dir():
         raise error(f"there is no folder {path.parent} to write {path.name} into.")
-    if not os.access(folder, os.W_OK):
-        raise error(f"the folder {path.parent} cannot be written to.")
+    try:
+        # Only a try tells, of file systems of any kind.
+        (_unnamed_file(folder) or tempfile.NamedTemporaryFile(dir=folder)).close()  # noqa: SIM115
+    except OSError as failure:
+        raise error(f"the folder {path.parent} cannot be written to: {failure.strerror}.") from None
 
 
 @contextlib.contextmanager

@@ -2,6 +2,10 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -166,6 +170,31 @@ def test_the_command_line_says_what_was_asked_and_what_it_changed(
     assert "random documents" in again.out
     assert len(server.requests) == 60
     assert "sent to" not in again.err
+
+
+def test_stopped_during_a_question_ends_at_once_and_keeps_the_answers(
+    server, table, word_vectors, tmp_path
+):
+    task = [table, "-t", "text", "-l", ",".join(TOPICS), "--encoder", word_vectors]
+    task += ["--llm", server.url, "--llm-model", "tiny", "--cache", tmp_path / "cache"]
+    arguments = [sys.executable, "-m", "ulr", "classify", *map(str, task), "-o", tmp_path / "o.csv"]
+    server.faults, server.delay = [None] * 20 + ["slow"] * 100, 30.0
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            while len(server.requests) < 24 and process.poll() is None:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            errors = process.communicate(timeout=10)[1].decode()
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert errors.endswith("ulr: stopped; no file was written.\n")
+    assert "Traceback" not in errors
+    assert not (tmp_path / "o.csv").exists()
+    assert len(server.requests) == 24
+    adviser = OpenAIAdviser(server.url, "tiny", cache=tmp_path / "cache", dry_run=True)
+    advice = fitted(word_vectors, adviser)[0].advice_
+    assert advice.remembered == 20
 
 
 def test_without_the_option_nothing_is_sent(command, server, table, word_vectors, monkeypatch):

@@ -85,7 +85,7 @@ class ZeroShotClassifier(ExplorationMixin, ClassifierMixin, BaseEstimator):  # t
         ``ulr``. None is all documents.
     strong_share
         Above 200,000 words, a slow encoder reads a sample of the texts, and teaches a student that
-        labels the others (`ulr.classifier.student`). Share of the others that the encoder reads as
+        labels the others (docs/encoders.md). Share of the others that the encoder reads as
         well, those that the student is least sure of: a number from 0 to 1, where 1 reads all texts,
         or ``budget`` for as many as 50,000 words allow. ``auto`` is ``budget`` for the encoder
         ``auto``, and 1 for an encoder that is chosen.
@@ -233,7 +233,7 @@ class ZeroShotClassifier(ExplorationMixin, ClassifierMixin, BaseEstimator):  # t
         """Probabilities of the labels, (n_texts, n_classes), in the order of `classes_`.
 
         They are calibrated so that their mean over the fitted texts is the accuracy that is
-        expected without any labels; see `ulr.refinement.calibration`.
+        expected without any labels; see docs/refinement.md.
         """
         found, chances = self._predict(texts, embeddings), self.fitted_.chances
         return (chances.chances(found) if chances else found.probabilities)[:, self._order]

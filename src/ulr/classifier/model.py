@@ -21,6 +21,7 @@ from ulr.classifier.settings import Settings
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import WordCounter
 from ulr.encoders import Encoder, SplitTexts, encode_texts
+from ulr.markup import readable_texts
 from ulr.refinement import Diagnosis, Refinement, Rule, score_all
 from ulr.vectors import unit_rows
 
@@ -139,7 +140,7 @@ class Fitted:
         The none label; None without one.
     student, levels
         A classifier by the fast encoder that labels most of many texts, and quantiles of its
-        confidence, below which the encoder reads a text; see `ulr.classifier.student`.
+        confidence, below which the encoder reads a text; see docs/encoders.md.
     strong_share
         Share of the texts of the job that the encoder reads, beside the fitted sample.
     reference
@@ -148,11 +149,11 @@ class Fitted:
         Of the fitted texts; None in a classifier that was loaded. There is no diagnosis of an
         encoder that scores pairs as probabilities.
     chances
-        The chance of every label on its own, `ulr.classifier.multilabel.LabelChances`; None for one
+        The chance of every label on its own, ``LabelChances``; None for one
         label a text.
     documents, known
         The fitted texts with their vectors, and their known labels: (n_texts,) codes of
-        `ulr.refinement.refine`. None in a classifier that was loaded, or fitted by a job on files.
+        `ulr.refine`. None in a classifier that was loaded, or fitted by a job on files.
     advice
         What an adviser was asked, and what its answers changed; None without one.
     inputs
@@ -242,11 +243,11 @@ class Fitted:
                 strong_share = share_to_read(self.settings, words_to_read(texts))
             if strong_share < 1.0:
                 return self._predict_by_student(texts, n_threads, strong_share)
-        texts = SplitTexts(texts, n_threads)
+        read = SplitTexts(readable_texts(texts), n_threads)
         if vectors is None:
-            vectors = encode_texts(self.text_encoder, texts)
+            vectors = encode_texts(self.text_encoder, read)
         uses_words = getattr(self.rule, "words", None) is not None
-        counts = self._word_counter(texts) if uses_words else None
+        counts = self._word_counter(read) if uses_words else None
         rules, n_jobs = [self.rule, self.initial_rule], n_threads or self.settings.n_jobs
         (labels, unrefined), scores = score_all(vectors, rules, word_counts=counts, n_jobs=n_jobs)
         without = (labels < 0) | empty_texts(texts)

@@ -17,6 +17,7 @@ from ulr.cli.cache import cache
 from ulr.cli.classify import classify
 from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
+from ulr.cli.export import export
 from ulr.cli.predict import predict
 from ulr.cli.report import report
 from ulr.cli.serve import serve
@@ -43,6 +44,7 @@ app.command()(audit)
 app.command()(suggest)
 app.add_typer(encoders, name="encoders")
 app.command()(cache)
+app.command()(export)
 app.command("train")(train_encoder)
 
 

@@ -93,7 +93,7 @@ class OnnxEncoder(ModelEncoder):
         ----------
         name_or_path
             A folder with ``tokenizer.json`` and ``onnx/model.onnx`` or another file of
-            `ulr.encoders.onnx_files.MODEL_FILES`; one of its ONNX files; or the model's name on
+            ``ulr.encoders.onnx_files.MODEL_FILES``; one of its ONNX files; or the model's name on
             the Hugging Face hub, such as ``sentence-transformers/all-MiniLM-L6-v2``. The pooling,
             the prompts and the length are those of the files of sentence-transformers; without
             them, it is the mean and no prompt.

@@ -119,7 +119,7 @@ def refine(
         (n, n_dims) further labels that take part in the refinement and are never predicted.
     word_counts
         (n_documents, n_words) sparse counts of the words of each document, as of
-        `ulr.classifier.count_words`; a second view of the documents for methods that can use it.
+        ``ulr.classifier.count_words``; a second view of the documents for methods that can use it.
     random_state
         Seed of everything that is drawn.
     max_iter
