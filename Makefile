@@ -49,13 +49,13 @@ chaos: .venv/developing
 docs: .venv/documenting
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/site
 
-# A wheel and a source archive in dist/; both are installed and tried outside this folder: two minutes.
+# A wheel and a source archive in dist/; both are installed and tried outside this folder: some minutes.
 dist: .venv/developing
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/pytest -n 0 -m archives
 
-# The lowest versions that pyproject.toml states, in an environment of their own: five minutes.
+# The lowest versions that pyproject.toml states, in an environment of their own: some minutes.
 test-lowest: .venv/developing
 	$(BIN)/python tools/lowest.py
 
