@@ -3,6 +3,7 @@
 import pytest
 
 import notebooks
+from shown import differences
 
 TOLERANCE = 2.5  # points, for numbers that follow an encoder's last digits on another processor
 
@@ -16,13 +17,13 @@ def test_outputs_are_those_of_the_present_code(path, tmp_path):
     problems = [
         problem
         for one, other in zip(notebooks.outputs(shown), notebooks.outputs(found), strict=True)
-        for problem in notebooks.differences(one, other, TOLERANCE)
+        for problem in differences(one, other, TOLERANCE)
     ]
     assert problems == []
 
 
 def test_differences_are_found():
-    assert notebooks.differences("names: 77.9", "names: 78.1", 1) == []
-    assert notebooks.differences("names: 77.9", "names: 79.1", 1) == ["77.9 is now 79.1"]
-    assert notebooks.differences("names: 77.9", "file: 77.9", 1) != []
-    assert notebooks.differences("one\n", "", 1) != []
+    assert differences("names: 77.9", "names: 78.1", 1) == []
+    assert differences("names: 77.9", "names: 79.1", 1) == ["77.9 is now 79.1"]
+    assert differences("names: 77.9", "file: 77.9", 1) != []
+    assert differences("one\n", "", 1) != []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -46,19 +45,6 @@ def outputs(notebook: Any) -> list[str]:
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
-
-
-def differences(expected: str, found: str, tolerance: float) -> list[str]:
-    """Words of two outputs that differ, and numbers that differ by more than the tolerance.
-
-    The last digits of an encoder's vectors depend on the processor.
-    """
-    number = re.compile(r"\d+(?:\.\d+)?")
-    one, other = ([*number.findall(text)] for text in (expected, found))
-    if number.sub("#", expected).split() != number.sub("#", found).split():
-        return [f"{expected!r} is now {found!r}"]
-    pairs = zip(one, other, strict=True)
-    return [f"{a} is now {b}" for a, b in pairs if abs(float(a) - float(b)) > tolerance]
 
 
 def main() -> None:
