@@ -61,7 +61,7 @@ ERROR_CHARACTERS = 1300  # of a line
 # Options
 
 NUMBERS = [*"0 1 2 -1 3 1e9 nan inf 1e309 x 99999999999999999999 1.5".split(), ""]
-NAMES = ["x", "", "a" * 300, "/dev/full", "/nowhere/x", "/proc/x"]
+NAMES = ["x", "", "a" * 300, "/dev/full", "/dev/full/x", "/proc/x"]
 CLASSIFIER = {
     "--method": ["auto", "ulr", "none", "discriminant", "best", ""],
     "--distance": ["cosine", "l2", "dot", "jensen-shannon", "x"],
