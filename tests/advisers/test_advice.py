@@ -224,7 +224,7 @@ def test_stopped_during_a_question_ends_at_once_and_keeps_the_answers(
             while len(server.requests) < 24 and process.poll() is None:
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            errors = process.communicate(timeout=10)[1].decode()
+            errors = process.communicate(timeout=20)[1].decode()
         finally:
             process.kill()
     assert process.returncode == 130

@@ -150,16 +150,19 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
     interview = Interview(settings.adviser, settings.adviser_budget)
     before = fitted.predictions
     assert before is not None
-    assert fitted.documents is not None
     labels, free = settings.label_set, random_documents(fitted)
     progress.stage("Asking the adviser", interview.left, "questions")
-    bare = _bare_labels(fitted, interview.left)
+    bare = bare_labels(fitted, interview.left)
     n_judged = min(_JUDGED, (interview.left - len(bare)) // 3, len(free) // 3)
     judges = ask_labels(interview, fitted, free[:n_judged], labels, progress)
-    shown = [fitted.documents.texts[row] for row in free[-_SHOWN:].tolist()]
-    questions = [ask_for_phrases(labels, label, shown) for label in bare]
-    told = dict(zip(bare, interview.ask(questions, progress), strict=True))
-    fitted, phrases, n_dropped = _with_phrases(fitted, told, judges, progress)
+    found = ask_phrases(interview, fitted, bare, progress)
+    phrases = attracting(fitted, found)
+    if phrases:
+        described = with_phrases(fitted, phrases, progress)
+        if confirmed(fitted, described, judges):
+            fitted = described
+        else:
+            phrases = {}
     n_chosen = min(interview.left, len(free) - n_judged)
     chosen = documents_to_ask(fitted, free[:n_judged], n_chosen)
     answers = ask_labels(interview, fitted, chosen, labels, progress)
@@ -174,7 +177,7 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
         remembered=interview.remembered,
         unusable=interview.unusable,
         phrases=phrases,
-        dropped_phrases=n_dropped,
+        dropped_phrases=sum(map(len, found.values())) - sum(map(len, phrases.values())),
         answers=len(answers.rows),
         disagreeing=int((answers.labels != posterior.argmax(axis=1)).sum()),
         examples=n_examples,
@@ -214,7 +217,11 @@ def documents_to_ask(fitted: Fitted, judged: Indices, n: int) -> Indices:
 
 
 def ask_labels(
-    interview: Interview, fitted: Fitted, rows: Indices, labels: LabelSet, progress: Progress
+    interview: Interview,
+    fitted: Fitted,
+    rows: Indices,
+    labels: LabelSet,
+    progress: Progress = NO_PROGRESS,
 ) -> Answers:
     """The labels that an adviser gives documents, of those that it gives one."""
     assert fitted.documents is not None
@@ -273,7 +280,7 @@ def _posterior(fitted: Fitted, rows: Indices) -> Float:
     return found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
 
 
-def _bare_labels(fitted: Fitted, budget: int) -> list[Label]:
+def bare_labels(fitted: Fitted, budget: int) -> list[Label]:
     """Labels of one phrase, where the adviser's phrases can be used and leave half of the budget."""
     settings, inputs = fitted.settings, fitted.inputs
     bare = [label for label in settings.label_set if len(label.phrases) == 1]
@@ -286,34 +293,42 @@ def _bare_labels(fitted: Fitted, budget: int) -> list[Label]:
     return bare if np.array_equal(inputs.labels, encoded) else []  # or vectors were given
 
 
-def _with_phrases(
-    fitted: Fitted,
-    told: dict[Label, tuple[str, ...] | None],
-    judges: Answers,
-    progress: Progress,
-) -> tuple[Fitted, dict[str, tuple[str, ...]], int]:
-    """The fit with the adviser's phrases if it is confirmed, these, and how many were dropped."""
-    labels, inputs = fitted.settings.label_set, fitted.inputs
+def ask_phrases(
+    interview: Interview, fitted: Fitted, bare: list[Label], progress: Progress = NO_PROGRESS
+) -> dict[str, list[str]]:
+    """An adviser's phrases for labels by their names, without those that a label has."""
+    labels, rows = fitted.settings.label_set, random_documents(fitted)[-_SHOWN:]
+    assert fitted.documents is not None
+    shown = [fitted.documents.texts[row] for row in rows.tolist()]
+    questions = [ask_for_phrases(labels, label, shown) for label in bare]
     taken = {phrase.casefold() for label in labels for phrase in (label.name, *label.phrases)}
     found: dict[str, list[str]] = {}
-    for label, phrases in told.items():
+    for label, phrases in zip(bare, interview.ask(questions, progress), strict=True):
         for phrase in phrases or ():
             if phrase.casefold() not in taken:
                 taken.add(phrase.casefold())
                 found.setdefault(label.name, []).append(phrase)
-    n_found, kept = sum(map(len, found.values())), attracting(fitted, found)
-    if not kept or not _trusted(fitted, judges)[0].any():
-        return fitted, {}, n_found
-    more = (Label(each.name, (*each.phrases, *kept.get(each.name, ()))) for each in labels)
+    return found
+
+
+def with_phrases(
+    fitted: Fitted, phrases: dict[str, tuple[str, ...]], progress: Progress = NO_PROGRESS
+) -> Fitted:
+    """A fit with further phrases of labels."""
+    labels, inputs = fitted.settings.label_set, fitted.inputs
     assert inputs is not None
     assert fitted.known is not None
-    own = replace(inputs.settings, labels=LabelSet(tuple(more)))
-    inputs = replace(inputs, settings=own, labels=encode_labels(own))
-    again = refit(replace(fitted, inputs=inputs), fitted.known, progress)
-    # A small model that labels documents well may still describe labels badly.
-    if _agreeing(again, judges) < _agreeing(fitted, judges) or _loses_trust(fitted, again):
-        return fitted, {}, n_found
-    return again, kept, n_found - sum(map(len, kept.values()))
+    more = (Label(each.name, (*each.phrases, *phrases.get(each.name, ()))) for each in labels)
+    settings = replace(inputs.settings, labels=LabelSet(tuple(more)))
+    inputs = replace(inputs, settings=settings, labels=encode_labels(settings))
+    return refit(replace(fitted, inputs=inputs), fitted.known, progress)
+
+
+def confirmed(before: Fitted, after: Fitted, judges: Answers) -> bool:
+    """Whether an adviser that does not guess agrees as often with the later fit as with the earlier."""
+    if not _trusted(before, judges)[0].any() or _loses_trust(before, after):
+        return False
+    return _agreeing(after, judges) >= _agreeing(before, judges)
 
 
 def attracting(fitted: Fitted, phrases: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
