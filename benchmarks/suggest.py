@@ -1,7 +1,7 @@
 """Missing labels: how often a hidden label of a dataset is found, beside KMeans and BERTopic.
 
     python -m benchmarks.suggest --data DIR [--encoder static] [--cache VECTORS]
-        [--documents 2500] [--set agnews] [--detail] [--write docs/suggest.md]
+        [--documents 2500] [--set agnews] [--bertopic] [--detail] [--write docs/suggest.md]
 
 Each label of the paper's datasets, of Reuters-8 and of tweet sentiment is hidden in turn, and the
 classifier is fitted with the others. A hidden label is found if it is the most frequent true label of a
@@ -11,7 +11,9 @@ most frequent true label of its group. With no label hidden, every proposal is a
 
 KMeans has as many clusters as there are labels with the hidden one, on the same vectors, from their
 centre; the labels are assigned to clusters one to one by cosine, and the cluster that is left is the
-proposed group. The truth is used to report, never to choose.
+proposed group. BERTopic (`pip install bertopic`) gets the same vectors and the labels as zero-shot
+topics; half of the documents, those most similar to a label, may join these, and its other topics are
+its groups. The truth is used to report, never to choose.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from ulr.classifier import (
     resolve,
     suggest,
 )
+from ulr.encoders import encode_texts
 from ulr.labels import LabelSet, read_labels
 from ulr.vectors import unit_rows
 
@@ -71,6 +74,7 @@ class Row:
     with_name: float
     kmeans_found: bool
     kmeans_purity: float
+    bertopic: tuple[tuple[int, float], ...]  # most frequent true label of each topic, and its share
 
 
 def read_task(name: str, data: Path, n_documents: int) -> Task:
@@ -111,7 +115,34 @@ def kmeans_group(documents: EncodedTexts, fitted: Fitted) -> Truth:
     return np.flatnonzero(clusters.labels_ == left)
 
 
-def measure(task: Task, encoder: str, cache: str | None, detail: bool) -> Iterator[Row]:
+def bertopic_groups(task: Task, documents: EncodedTexts, fitted: Fitted) -> list[Truth]:
+    """The documents of each topic of BERTopic that is not a label."""
+    from bertopic import BERTopic
+    from bertopic.backend import BaseEmbedder
+    from umap import UMAP
+
+    class Labels(BaseEmbedder):  # type: ignore[misc]
+        def embed(self, texts: list[str], verbose: bool = False) -> NDArray[np.float32]:
+            return encode_texts(fitted.text_encoder, [text.lower() for text in texts])
+
+    assert fitted.anchors is not None
+    vectors, names = unit_rows(documents.vectors), list(fitted.settings.label_set.names)
+    least = float(np.median((vectors @ fitted.anchors.T).max(axis=1)))
+    model = BERTopic(
+        embedding_model=Labels(),
+        umap_model=UMAP(n_components=5, min_dist=0.0, metric="cosine", random_state=0),
+        zeroshot_topic_list=names,
+        zeroshot_min_similarity=least,
+    )
+    topics = np.array(model.fit_transform(task.texts, embeddings=vectors)[0])
+    others = [topic for topic in np.unique(topics) if topic >= 0]
+    others = [topic for topic in others if model.topic_labels_[int(topic)] not in names]
+    return [np.flatnonzero(topics == topic) for topic in others]
+
+
+def measure(
+    task: Task, encoder: str, cache: str | None, detail: bool, bertopic: bool
+) -> Iterator[Row]:
     """One row for all labels, and one for each label that is hidden."""
     settings = resolve(Settings(task.labels, encoder=encoder, cache=cache))
     documents, n_labels = encode_documents(task.texts, settings), len(task.labels)
@@ -136,6 +167,7 @@ def measure(task: Task, encoder: str, cache: str | None, detail: bool) -> Iterat
                 fit(documents, added), task.truth, [*numbers, *(label for label, _ in new)]
             )
         cluster = most_frequent(task.truth, kmeans_group(documents, fitted), n_labels)
+        topics = bertopic_groups(task, documents, fitted) if bertopic else []
         row = Row(
             hidden,
             bool(own),
@@ -146,6 +178,7 @@ def measure(task: Task, encoder: str, cache: str | None, detail: bool) -> Iterat
             complete,
             cluster[0] == hidden,
             cluster[1],
+            tuple(most_frequent(task.truth, each, n_labels) for each in topics),
         )
         if detail:
             name = task.labels.names[hidden] if hidden >= 0 else "none"
@@ -163,7 +196,7 @@ def measure(task: Task, encoder: str, cache: str | None, detail: bool) -> Iterat
         yield row
 
 
-def summary(task: Task, encoder: str, rows: list[Row]) -> str:
+def summary(task: Task, encoder: str, rows: list[Row], bertopic: bool) -> str:
     """A row of the table."""
     hidden = [row for row in rows if row.hidden >= 0]
     found = [row for row in hidden if row.found]
@@ -184,6 +217,14 @@ def summary(task: Task, encoder: str, rows: list[Row]) -> str:
         f"{len(by_kmeans)} of {len(hidden)}",
         mean([row.kmeans_purity for row in by_kmeans]),
     )
+    if bertopic:
+        own = [[share for label, share in row.bertopic if label == row.hidden] for row in hidden]
+        n_others = [len(row.bertopic) - len(mine) for row, mine in zip(hidden, own, strict=True)]
+        cells += (
+            f"{sum(map(bool, own))} of {len(hidden)}",
+            mean([max(mine) for mine in own if mine]),
+            f"{np.mean(n_others):.1f}",
+        )
     return f"| {' | '.join(cells)} |"
 
 
@@ -193,6 +234,7 @@ def main() -> None:
     parser.add_argument("--encoder", action="append", help="static by default; may be repeated")
     parser.add_argument("--documents", type=int, default=2_500)
     parser.add_argument("--set", action="append", help="all by default; may be repeated")
+    parser.add_argument("--bertopic", action="store_true", help="compare with BERTopic, too")
     parser.add_argument("--detail", action="store_true", help="print every proposal")
     options = parser.parse_args()
     columns = (
@@ -206,14 +248,15 @@ def main() -> None:
         "with the name",
         "KMeans found",
         "purity",
+        *(("BERTopic found", "purity", "others a run") if options.bertopic else ()),
     )
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for encoder in options.encoder or ["static"]:
         for name in options.set or [*DATASETS, *FURTHER]:
             task = read_task(name, options.data, options.documents)
             cache = None if encoder == "static" else options.cache
-            rows = list(measure(task, encoder, cache, options.detail))
-            lines.append(summary(task, encoder, rows))
+            rows = list(measure(task, encoder, cache, options.detail, options.bertopic))
+            lines.append(summary(task, encoder, rows, options.bertopic))
             print(lines[-1], flush=True)
     if options.write:
         replace_part(options.write, "suggest", "\n".join(lines))
