@@ -19,7 +19,7 @@ import ctypes, fcntl, os, sys
 access = fcntl.fcntl
 for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[name] = None
-for name in ("O_TMPFILE", "fork", "sysconf", "getuid", "geteuid"):
+for name in ("O_TMPFILE", "fork", "getuid", "geteuid"):
     delattr(os, name)
 
 
