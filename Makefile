@@ -47,7 +47,7 @@ chaos: .venv/developing
 
 # The documentation in build/site; a warning, a broken link, or a page that needs the network fails.
 docs: .venv/documenting
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/site
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet --fresh-env --write-all docs build/site
 
 # A wheel and a source archive in dist/; both are installed and tried outside this folder: some minutes.
 dist: .venv/developing

@@ -38,6 +38,8 @@ html_theme = "furo"
 html_title = "ulr"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
+pygments_dark_style = "a11y-dark"
 html_show_sphinx = False
 html_copy_source = False
 

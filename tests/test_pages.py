@@ -23,6 +23,7 @@ import pytest
 import typer
 import yaml
 
+from shown import differences
 from ulr.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +31,7 @@ PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").gl
 CODE = {"python", "sh", "yaml", "json"}
 OTHER = {"text", "{toctree}", "{eval-rst}", "{include}"}
 ROWS = 60
+TOLERANCE = 3  # documents or per cent, by which encoders differ between processors
 FENCE = re.compile(
     r"^(?P<mark> *<!-- not run -->\n)?(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<code>.*?)^(?P=indent)```$",
     re.M | re.S,
@@ -139,6 +141,8 @@ def answer(path):
 
 
 def run_shell(page, code, runs, folder, ulr_command, monkeypatch):
+    """Run or check each command; what the last one printed."""
+    printed = ""
     for line, wanted in lines_of(code):
         arguments = shlex.split(line, comments=True)
         if arguments[0] != "ulr":
@@ -154,11 +158,22 @@ def run_shell(page, code, runs, folder, ulr_command, monkeypatch):
             )
             assert result.returncode == 0, result.stderr
             assert "Traceback" not in result.stderr
+            printed = result.stdout
         else:
             result = ulr_command(*arguments[1:])
             assert result.code == 0, f"{line}\n{result.err}"
+            printed = result.out
             if arguments[1] == "ask":
                 answer(folder / "ask.csv")
+    return printed
+
+
+def check_shown(shown, printed):
+    """The shown beginning of an output, up to an ellipsis, is that of the present code."""
+    one, other = (re.sub(r"[\d.]+ s\.", "", text).split() for text in (shown, printed))
+    one = one[: one.index("…")]
+    assert len(one) > 10
+    assert differences(" ".join(one), " ".join(other[: len(one)]), TOLERANCE) == []
 
 
 def run_python(page, code, runs, names):
@@ -199,12 +214,16 @@ def test_blocks_run(page, examples, tmp_path, command, monkeypatch):
     folder = tmp_path / "clone"
     shutil.copytree(examples, folder)
     monkeypatch.chdir(folder)
-    names = {"__name__": "page"}
+    if page == "README.md":  # its output is that of all rows
+        shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
+    names, printed = {"__name__": "page"}, ""
     for kind, code, runs in blocks_of(page):
         if kind == "python":
             run_python(page, code, runs, names)
         elif kind == "sh":
-            run_shell(page, code, runs, folder, command, monkeypatch)
+            printed = run_shell(page, code, runs, folder, command, monkeypatch)
+        elif kind == "text" and page == "README.md":
+            check_shown(code, printed)
         elif kind == "yaml":
             assert yaml.safe_load(code)
         elif kind == "json":

@@ -395,7 +395,7 @@ def main() -> int:
     base = given.state.resolve()
     base.mkdir(exist_ok=True)
     folder = base / "work"
-    subprocess.run(["umount", "-q", folder / "disk"], check=False)  # of a stopped run
+    subprocess.run(["umount", folder / "disk"], stderr=subprocess.DEVNULL)  # of a stopped run
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     os.environ |= {"TMPDIR": str(base / "tmp"), "COLUMNS": "100"}

@@ -157,3 +157,22 @@ def test_an_output_is_not_written_where_another_one_cannot_be(classify, tmp_path
     assert (result.code, result.err.count("\n")) == (1, 1)
     assert "the folder /proc cannot be written to" in result.err
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_links_that_lead_to_themselves_are_refused(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    for option in ("-o", "--save-model"):
+        result = classify(source, option, "loop.csv")
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert "loop.csv is a symbolic link that leads to itself" in result.err
+    assert "there is no file loop.csv" in classify("loop.csv").err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_help_on_a_full_disk_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "ulr", "--help"], stdout=full, stderr=subprocess.PIPE
+        )
+    assert (run.returncode, run.stderr) == (1, b"ulr: No space left on device.\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -86,7 +86,9 @@ class OpenAIAdviser:
         self._lock = threading.Lock()  # guards the counts, and the making of client and cache
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.url, self.model, self.timeout, self.retries, self.cache, self.dry_run)
+        names = ("timeout", "retries", "cache", "dry_run")
+        options = {name: getattr(self, name) for name in names}
+        return partial(OpenAIAdviser, self.url, self.model, **options), ()
 
     def __repr__(self) -> str:
         return f"OpenAIAdviser({self.place!r}, {self.model!r})"
@@ -209,10 +211,6 @@ class OpenAIAdviser:
             f"the language model {self.model} at {self.place} does not answer ({reason}); {advice}. "
             "Answers so far are kept, so that another run does not ask for them again."
         )
-
-
-def _again(url: str, model: str, timeout: float, retries: int, cache: Any, dry_run: bool) -> Any:
-    return OpenAIAdviser(url, model, timeout=timeout, retries=retries, cache=cache, dry_run=dry_run)
 
 
 def _forms(schema: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -213,6 +214,8 @@ def _new_vectors(n_rows: int, n_dims: int) -> Vectors:
     if 4 * n_rows * n_dims <= _MEMORY_SHARE * machine_memory():
         return np.empty((n_rows, n_dims), dtype=np.float32)
     with tempfile.TemporaryFile() as file:  # the map keeps its content
+        if hasattr(os, "posix_fallocate"):  # writing to a map of a full disk would end the process
+            os.posix_fallocate(file.fileno(), 0, 4 * n_rows * n_dims)
         return np.memmap(file, np.float32, "w+", 0, (n_rows, n_dims))
 
 

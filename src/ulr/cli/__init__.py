@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -84,3 +85,7 @@ def main() -> None:
         # The reader of a pipe, such as `head`, has closed it; that is no error.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # help on a full disk; commands have an answer of their own
+        with contextlib.suppress(OSError):
+            print(f"ulr: {error.strerror or error}.", file=sys.stderr)
+        os._exit(1)  # without another try to print what is left
