@@ -35,8 +35,7 @@ _PLACEHOLDERS = frozenset(
     "removed,redacted,#ref!,#value!,#name?,#div/0!,not applicable,not available,no data,no answer,"
     "no comment,no comments,object object,k.a.,keine angabe,s/o,n.v.t.,sin datos".split(",")
 )
-# What an export leaves of a page or a form letter: tags, character references, fields to fill in.
-_remains = re.compile(r"<[^<>]*>|&(#?\w+);|\{\{[^{}]*\}\}")
+_fields = re.compile(r"\{\{[^{}]*\}\}")  # of a form letter, to fill in
 _LONGEST_PLACEHOLDER, _MOST_SHOWN = 40, 3  # characters; examples
 _SAMPLE = 1000
 _MOST_LANGUAGES = 4
@@ -155,7 +154,7 @@ def _is_empty(text: str) -> bool:
     """Whether a text that is not empty says nothing; signs alone, other than emoji, do not."""
     if text.strip().strip("()[]<>\"'").lower() in _PLACEHOLDERS:
         return True
-    return bool(text.strip()) and all(category(each)[0] in "CPZ" for each in _remains.sub("", text))
+    return bool(text.strip()) and all(category(each)[0] in "CPZ" for each in _fields.sub("", text))
 
 
 def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str | None:
