@@ -1,20 +1,24 @@
-"""What a language model as adviser changes: accuracy with a bounded number of questions.
+"""What a language model as adviser changes: accuracy with a bounded number of questions, and its cost.
 
-    python -m benchmarks.llm --data DIR [--encoder static] [--cache VECTORS] [--write docs/llm.md]
-    python -m benchmarks.llm --data DIR --llm URL --llm-model NAME --budget 64 --set agnews
+    python -m benchmarks.llm --data DIR [--budget 100] [--cache VECTORS] [--write docs/llm.md]
+    python -m benchmarks.llm --data DIR --llm URL --llm-process PID --answers FOLDER [--set agnews]
 
 Without a model, advisers are simulated: they know the truth and err as often as is said, so that the
-weighting of answers is measured for good and bad advisers. With one, it is asked. Of each set, so many
-random documents are used (`--documents`); the truth is used to simulate and to report.
+weighting of answers is measured for good and bad advisers. With one, it is asked, and what its process
+spends on questions is added up beside the answers, which are kept. Of each set, so many random
+documents are used (`--documents`); the truth is used to simulate and to report.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,12 +30,25 @@ from reproduction.datasets import DATASETS
 from reproduction.documents import read_documents
 from reproduction.names import label_set
 from reproduction.pages import replace_part
-from ulr.advisers import OpenAIAdviser, ask_for_label
-from ulr.classifier import Advice, EncodedTexts, Settings, advise, encode_documents, fit, resolve
+from ulr.advisers import Interview, OpenAIAdviser, ask_for_label
+from ulr.classifier import Fitted, Settings, advise, encode_documents, fit, resolve
+from ulr.classifier.advice import (
+    Answers,
+    ask_labels,
+    ask_phrases,
+    attracting,
+    confirmed,
+    documents_to_ask,
+    learn,
+    random_documents,
+    with_phrases,
+)
 from ulr.labels import LabelSet, as_label_set
 
 Adviser = Callable[..., str]
 EXAMPLES = Path(__file__).parent.parent / "examples"
+_TIMED = 200  # documents that are encoded once more, to time it
+_JUDGED = 33  # random documents that judge phrases, as with 100 questions
 
 
 @dataclass(frozen=True)
@@ -79,46 +96,31 @@ class Simulated:
         return f'{{"label": "{names[label]}"}}'
 
 
-class Only:
-    """An adviser that answers questions about documents only, or about labels only."""
-
-    uses_schema, shared_by_threads = True, 4
-
-    def __init__(self, adviser: OpenAIAdviser, corpus: Corpus, about: str) -> None:
-        self._adviser, self._about = adviser, about
-        self._rows = {ask_for_label(corpus.labels, t).prompt: i for i, t in enumerate(corpus.texts)}
-        self.labels: dict[int, int | None] = {}
-        self.asked: list[int] = []
-        self._corpus = corpus
-
-    def __call__(self, prompt: str, schema: dict[str, object]) -> str:
-        """The answer, or nothing."""
-        row = self._rows.get(prompt)
-        if self._about != "all" and (row is not None) != (self._about == "documents"):
-            return ""
-        if row is not None:
-            self.asked.append(row)
-        answer = self._adviser(prompt, schema)
-        if row is not None:
-            question = ask_for_label(self._corpus.labels, self._corpus.texts[row])
-            self.labels[row] = question.parse(answer)
-        return answer
-
-
 class Bench:
-    """A corpus that is encoded once, and fitted with several advisers."""
+    """A corpus that is encoded and fitted once, and then with several advisers."""
 
-    def __init__(self, corpus: Corpus, encoder: str, cache: str | None) -> None:
-        self.corpus = corpus
-        self._settings = resolve(Settings(corpus.labels, encoder=encoder, cache=cache))
-        self._documents: EncodedTexts = encode_documents(corpus.texts, self._settings)
+    def __init__(self, name: str, options: Namespace) -> None:
+        self.name, self.corpus = name, read_corpus(name, options.data, options.documents)
+        texts, labels = self.corpus.texts, self.corpus.labels
+        settings = resolve(Settings(labels, encoder=options.encoder, cache=options.cache))
+        documents = encode_documents(texts, settings)
+        started = time.process_time()
+        self.fitted = fit(documents, settings)
+        fitting = time.process_time() - started
+        encode_documents(texts[:_TIMED], replace(settings, cache=None))
+        encoding = time.process_time() - started - fitting
+        self.seconds = fitting / len(texts) + encoding / len(texts[:_TIMED])  # of CPU, per document
+        self.alone = self.accuracy(self.fitted)
 
-    def measure(self, adviser: Adviser | None, budget: int = 1) -> tuple[float, Advice | None]:
-        """Accuracy of all documents, in percent, and what the adviser was asked."""
-        settings = replace(self._settings, adviser=adviser, adviser_budget=budget)
-        fitted = advise(fit(self._documents, settings))
+    def accuracy(self, fitted: Fitted) -> float:
+        """Accuracy of all documents, in percent."""
         assert fitted.predictions is not None
-        return 100 * float((fitted.predictions.labels == self.corpus.truth).mean()), fitted.advice
+        return 100 * float((fitted.predictions.labels == self.corpus.truth).mean())
+
+    def advised(self, adviser: Adviser, budget: int) -> Fitted:
+        """The fit with an adviser, as a user gets it."""
+        settings = replace(self.fitted.settings, adviser=adviser, adviser_budget=budget)
+        return advise(replace(self.fitted, settings=settings))
 
 
 def simulated_table(benches: list[Bench], budgets: list[int]) -> str:
@@ -128,81 +130,127 @@ def simulated_table(benches: list[Bench], budgets: list[int]) -> str:
     lines = [f"| {' | '.join([*columns, 'at random', 'one label'])} |"]
     lines.append("|---" * (len(columns) + 2) + "|")
     for bench in benches:
-        corpus, alone = bench.corpus, bench.measure(None)[0]
+        corpus, alone = bench.corpus, bench.alone
         name = corpus.labels.names[0]
         advisers: list[Adviser] = [Simulated(corpus, each) for each in accuracies]
         advisers.append(Simulated(corpus, 1 / len(corpus.labels)))
         advisers.append(lambda prompt, name=name: f'{{"label": "{name}"}}')
         for budget in budgets:
-            cells = [f"{bench.measure(each, budget)[0]:.1f}" for each in advisers]
+            fits = [bench.advised(each, budget) for each in advisers]
+            cells = [f"{bench.accuracy(each):.1f}" for each in fits]
             lines.append(f"| {corpus.title} | {budget} | {alone:.1f} | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
-ABOUT = {"labels": "phrases", "documents": "labels", "all": "both"}
+class Model:
+    """A language model that is asked about the documents of a corpus."""
 
-
-def model_table(benches: list[Bench], adviser: OpenAIAdviser, budget: int, about: list[str]) -> str:
-    """Accuracy with a real model: its phrases, its labels, and both."""
-    columns = [
-        "set",
-        "questions",
-        "model alone",
-        "alone",
-        *map(ABOUT.get, about),
-        "judge",
-        "seconds",
-    ]
-    lines = [f"| {' | '.join(map(str, columns))} |", "|---" * len(columns) + "|"]
-    for bench in benches:
-        corpus, cells, started = bench.corpus, [], time.perf_counter()
-        for each in about:
-            asked = Only(adviser, corpus, each)
-            accuracy, advice = bench.measure(asked, budget)
-            cells.append(f"{accuracy:.1f}")
-            print(corpus.title, each, accuracy, advice, file=sys.stderr, flush=True)
-        assert advice is not None
-        # Documents that judge are asked about first, and drawn at random.
-        judged = asked.asked[: advice.judged]
-        right = sum(asked.labels[row] == corpus.truth[row] for row in judged)
-        low, high = advice.interval or (0.0, 1.0)
-        lines.append(
-            f"| {corpus.title} | {advice.questions} | {right} of {len(judged)} | "
-            f"{bench.measure(None)[0]:.1f} | {' | '.join(cells)} | "
-            f"{100 * low:.0f} to {100 * high:.0f} | {time.perf_counter() - started:.0f} |"
+    def __init__(self, bench: Bench, options: Namespace) -> None:
+        self.bench, self._process = bench, options.llm_process
+        self._costs = Path(options.answers) / "cost.csv"
+        self.adviser = OpenAIAdviser(
+            options.llm, options.llm_model, timeout=900.0, cache=options.answers
         )
-        print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+
+    @contextmanager
+    def measured(self, about: str) -> Iterator[Interview]:
+        """Questions without a bound; what those that are sent cost is added to the file of costs."""
+        sent, seconds = self.adviser.sent, self._cpu_seconds()
+        yield Interview(self.adviser, sys.maxsize)
+        if self.adviser.sent > sent and self._process is not None:
+            row = [self.bench.name, about, self.adviser.sent - sent, self._cpu_seconds() - seconds]
+            with self._costs.open("a", newline="") as file:
+                csv.writer(file).writerow(row)
+
+    def _cpu_seconds(self) -> float:
+        """CPU seconds of the process of the server so far (Linux)."""
+        if self._process is None:
+            return 0.0
+        fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def labels(self, rows: NDArray[np.intp]) -> Answers:
+        """Its labels of documents."""
+        fitted = self.bench.fitted
+        with self.measured("documents") as interview:
+            return ask_labels(interview, fitted, rows, self.bench.corpus.labels)
+
+    def seconds(self) -> float:
+        """CPU seconds per question about a document, of all that were sent."""
+        rows = list(csv.reader(self._costs.open(newline="")))
+        own = [row for row in rows if row[:2] == [self.bench.name, "documents"]]
+        return sum(float(row[3]) for row in own) / sum(int(row[2]) for row in own)
+
+
+def model_rows(model: Model, budgets: list[int], n_random: int) -> tuple[str, str]:
+    """A row of accuracy and one of cost: the model, the classifier, and both."""
+    bench, fitted, truth = model.bench, model.bench.fitted, model.bench.corpus.truth
+    free = random_documents(fitted)
+    own = model.labels(free[:n_random])
+    right = int((own.labels == truth[own.rows]).sum())
+    cells = [f"{100 * right / n_random:.0f} ({n_random})", f"{bench.alone:.1f}"]
+    for budget in budgets:
+        judged = free[: min(50, budget // 3)]
+        chosen = documents_to_ask(fitted, judged, budget - len(judged))
+        learnt = learn(fitted, model.labels(chosen), model.labels(judged))[0]
+        cells.append(f"{bench.accuracy(learnt):.1f}")
+    judged, others = np.split(free[:n_random], [min(50, n_random // 3)])
+    learnt = learn(fitted, model.labels(others), model.labels(judged))[0]
+    guessing = Simulated(bench.corpus, 1 / len(bench.corpus.labels))
+    cells += [f"{bench.accuracy(each):.1f}" for each in (learnt, bench.advised(guessing, n_random))]
+    with model.measured("labels") as interview:
+        phrases = attracting(fitted, ask_phrases(interview, fitted, list(bench.corpus.labels)))
+    described = with_phrases(fitted, phrases)
+    kept = "kept" if confirmed(fitted, described, model.labels(free[:_JUDGED])) else "dropped"
+    cells.append(f"{bench.accuracy(described):.1f} ({kept})")
+    with model.measured("all"):
+        cells.append(f"{bench.accuracy(bench.advised(model.adviser, 100)):.1f}")
+    question, alone = model.seconds(), 10_000 * bench.seconds
+    asked, advised = 10_000 * question, alone + 100 * question
+    costs = [f"{question:.2f}", f"{asked:,.0f}", f"{alone:,.0f}", f"{advised:,.0f}"]
+    costs.append(f"{asked / advised:.0f}")
+    rows = [" | ".join([bench.corpus.title, *row]) for row in (cells, costs)]
+    return f"| {rows[0]} |", f"| {rows[1]} |"
+
+
+def model_tables(models: list[Model], budgets: list[int], n_random: int) -> str:
+    """Accuracy and cost with a real model, a row per corpus."""
+    accuracy = ["set", "model alone (documents)", "`ulr` alone"]
+    accuracy += [f"{budget} labels" for budget in budgets]
+    accuracy += [f"{n_random} random ones", f"{n_random} guessed ones", "phrases", "both, 100"]
+    cost = ["set", "a question", "model", "`ulr`", "`ulr` and 100 questions", "times less"]
+    tables = [[f"| {' | '.join(each)} |", "|---" * len(each) + "|"] for each in (accuracy, cost)]
+    for model in models:
+        for table, row in zip(tables, model_rows(model, budgets, n_random), strict=True):
+            table.append(row)
+            print(row, file=sys.stderr, flush=True)
+    return "\n\n".join("\n".join(table) for table in tables)
 
 
 def main() -> None:
     """Print the table, and write it into a page."""
     parser = data_parser(__doc__)
-    parser.add_argument("--encoder", default="static")
+    parser.add_argument("--encoder", default="minilm-int8+use-multilingual")
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--set", action="append", choices=[*DATASETS, "tickets"], dest="sets")
     parser.add_argument("--llm", help="address of a server")
     parser.add_argument("--llm-model", default="model")
-    parser.add_argument("--about", action="append", choices=["labels", "documents", "all"])
-    parser.add_argument("--answers", help="folder for the answers of the model")
+    parser.add_argument(
+        "--llm-process", type=int, help="its process, whose CPU seconds are counted"
+    )
+    parser.add_argument("--answers", default="answers", help="folder for the answers of the model")
     parser.add_argument("--budget", type=int, action="append", help="questions; repeatable")
+    parser.add_argument("--random", type=int, default=100, help="documents for the model alone")
     options = parser.parse_args()
-    benches = [
-        Bench(read_corpus(name, options.data, options.documents), options.encoder, options.cache)
-        for name in options.sets or [*DATASETS, "tickets"]
-    ]
+    benches = [Bench(name, options) for name in options.sets or [*DATASETS, "tickets"]]
     if options.llm:
-        adviser = OpenAIAdviser(
-            options.llm, options.llm_model, timeout=900.0, cache=options.answers
-        )
-        about = options.about or list(ABOUT)
-        table = model_table(benches, adviser, (options.budget or [160])[0], about)
+        models = [Model(bench, options) for bench in benches]
+        table = model_tables(models, options.budget or [30, 100, 300], options.random)
     else:
-        table = simulated_table(benches, options.budget or [30, 160, 300])
+        table = simulated_table(benches, options.budget or [100])
     if options.write:
-        part = "model" if options.llm else "simulated"
-        replace_part(options.write, part, table)
+        replace_part(options.write, "model" if options.llm else "simulated", table)
     print(table)
 
 

@@ -130,6 +130,8 @@ def test_labels_that_cannot_be_used_are_refused_by_place(given, message):
         ("a.yaml", "a: x\na: y", "a.yaml entry 2: label 'a' is already given at a.yaml entry 1."),
         ("a.yaml", "- a\n- b\n\t- c", "a.yaml line 3 is not YAML: "),
         ("a.yaml", "- a\n- &b [*b]", "a label file cannot use YAML aliases"),
+        ("a.yaml", "[" * 50_000, "nested more than 50 deep"),
+        ("a.yaml", "- " * 50_000, "nested more than 50 deep"),
         ("a.yaml", "", "a.yaml must hold a list of names or a mapping of names to phrases."),
     ],
 )

@@ -33,4 +33,4 @@ __getattr__ = lazy_names(
 
 def __dir__() -> list[str]:
     """The public names, before and after they are imported."""
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

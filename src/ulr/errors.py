@@ -19,7 +19,7 @@ UlrError
 from __future__ import annotations
 
 import json
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -112,6 +112,8 @@ class UlrWarning(UserWarning):
 
 def install_command(extra: str) -> str:
     """The command that installs an extra, from where the package itself was installed."""
+    from importlib import metadata  # which takes longer to load than all of this package
+
     try:
         origin = json.loads(metadata.distribution("ulr").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):

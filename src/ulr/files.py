@@ -72,15 +72,28 @@ def open_bytes(name: str | Path) -> Iterator[IO[bytes]]:
         yield file
 
 
+def real_path(name: str | Path) -> Path:
+    """A path without symbolic links; of links that lead to each other, the path itself.
+
+    `Path.resolve` raises a RuntimeError for them.
+    """
+    return Path(os.path.realpath(name))
+
+
 def check_destination(path: Path, force: bool, error: type[InputError], how: str) -> None:
     """Refuse a destination that could not be written; `how` names what replaces a file."""
     if path.exists() and not force:
         raise error(f"{path} already exists; choose another name, or replace it with {how}.")
-    folder = path.resolve().parent
+    if (target := real_path(path)).is_symlink():
+        raise error(f"{path} is a symbolic link that leads to itself.")
+    folder = target.parent
     if not folder.is_dir():
         raise error(f"there is no folder {path.parent} to write {path.name} into.")
-    if not os.access(folder, os.W_OK):
-        raise error(f"the folder {path.parent} cannot be written to.")
+    try:
+        # Only a try tells, of file systems of any kind.
+        (_unnamed_file(folder) or tempfile.NamedTemporaryFile(dir=folder)).close()  # noqa: SIM115
+    except OSError as failure:
+        raise error(f"the folder {path.parent} cannot be written to: {failure.strerror}.") from None
 
 
 @contextlib.contextmanager
@@ -101,7 +114,7 @@ def atomic_file(name: str | Path) -> Iterator[IO[bytes]]:
                 system, remote = file_system(name)
                 system.put_file(str(copy), remote)
         return
-    path = Path(name).resolve()
+    path = real_path(name)
     before = _identity(path)
     partial = _beside(path)
     unnamed = _unnamed_file(path.parent)
@@ -146,13 +159,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
     Where the system can exchange two names, there is a complete folder of the name at every moment.
     """
-    path = path.resolve()
+    path = real_path(path)
     partial, retired = _beside(path), _beside(path)
     partial.mkdir()
     try:
         yield partial
         for file in filter(Path.is_file, partial.iterdir()):
-            with file.open("rb") as written:
+            with file.open("r+b") as written:  # Windows does not sync what is open for reading
                 os.fsync(written.fileno())
         if path.exists():
             shutil.copymode(path, partial)

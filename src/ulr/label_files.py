@@ -17,9 +17,10 @@ from ulr.errors import LabelError
 from ulr.label_tree import SEPARATOR
 
 VALUE_ENDINGS = (".json", ".yaml", ".yml")
-_SHOWN = 80
+_SHOWN, _MOST_DEPTH = 80, 50
 # A paragraph has fewer. Memory grows with the square of a word's length: 40,000 letters took 14 GB.
 MOST_LETTERS = 2_000
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # ten times faster, where there is libyaml
 _NAME_COLUMNS = ("label", "name")
 # Columns of a label file whose cells describe a label in place of its name. In the second group, a
 # cell without ";" may separate its words by commas.
@@ -168,10 +169,17 @@ def _parse(text: str, path: Path) -> Any:
         if path.suffix.lower() == ".json":
             return json.loads(text, object_pairs_hook=Pairs)
         # The base loader reads every scalar as text, so that the label `no` stays "no". Aliases
-        # can expand a small file without bound.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
-            raise ValueError("a label file cannot use YAML aliases")
-        return _value_of(yaml.compose(text, yaml.BaseLoader))
+        # can expand a small file without bound, and the time of the parser grows with the square of
+        # the depth.
+        depth = 0
+        for event in yaml.parse(text, _Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError("a label file cannot use YAML aliases")
+            if depth > _MOST_DEPTH:
+                raise ValueError(f"it is nested more than {_MOST_DEPTH} deep")
+        return _value_of(yaml.compose(text, _Loader))
     except json.JSONDecodeError as error:
         raise LabelError(f"{path.name} line {error.lineno} is not JSON: {error.msg}.") from None
     except yaml.YAMLError as error:
@@ -180,7 +188,8 @@ def _parse(text: str, path: Path) -> Any:
         problem = getattr(error, "problem", None) or error
         raise LabelError(f"{path.name}{line} is not YAML: {problem}.") from None
     except (ValueError, RecursionError) as error:
-        raise LabelError(f"{path.name} cannot be read: {str(error)[:_SHOWN]}.") from None
+        reason = str(error).partition(";")[0][: 2 * _SHOWN]
+        raise LabelError(f"{path.name} cannot be read: {reason}.") from None
 
 
 def _value_of(node: yaml.Node | None) -> Any:
@@ -202,6 +211,8 @@ def one_text(value: Any, where: str, what: str) -> str:
         raise LabelError(
             f"{where}: a {what} holds half a character, {shown(value)}; write it again."
         )
+    if any(ord(character) < 32 and not character.isspace() for character in value):
+        raise LabelError(f"{where}: a {what} holds a control character, {shown(value)}.")
     if len(value) > MOST_LETTERS:
         raise LabelError(
             f"{where}: a {what} has {len(value):,} letters; at most {MOST_LETTERS:,} are possible."

@@ -91,7 +91,7 @@ def in_template(phrase: str, template: str | None) -> str:
     """A phrase inside the sentence that is put around every phrase, if there is one."""
     if template is None:
         return phrase
-    if "{}" not in template:
+    if not isinstance(template, str) or "{}" not in template:
         raise LabelError(
             f"a template must contain {{}} where the phrase goes; got {shown(template)}."
         )

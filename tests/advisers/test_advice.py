@@ -2,6 +2,10 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -84,14 +88,54 @@ def test_an_adviser_that_knows_nothing_changes_nothing(word_vectors, answer):
 
 def test_phrases_are_kept_only_if_they_attract_their_own_label(word_vectors):
     def adviser(prompt):
-        if '"sports"' in prompt:
+        if 'Describe the category "sports"' in prompt:
             return '{"description": "", "phrases": ["team", "bank", "zzz", "Sports"]}'
-        return "{}"
+        return answer_well(prompt) if "Document:" in prompt else "{}"
 
     classifier, _ = fitted(word_vectors, adviser)
     assert classifier.advice_.phrases == {"sports": ("team",)}
     assert classifier.advice_.dropped_phrases == 2
     assert classifier.fitted_.settings.label_set.phrases()[0] == ["sports", "team"]
+
+
+class TwoTopics:
+    """Vectors in which the phrase `trade` is nearest to sports, and draws documents on stocks there."""
+
+    def __init__(self):
+        self.words = {"sports": (1, 0, 0), "match": (1, 0.2, 0), "trade": (1, 0, 1)}
+        self.words |= {"business": (0, 1, 0), "money": (0.2, 1, 0), "stocks": (0.2, 0.5, 1.5)}
+
+    def encode(self, texts):
+        vectors = []
+        for text in texts:
+            words = [
+                self.words[word] for word in text.rstrip(".").lower().split() if word in self.words
+            ]
+            wobble = np.array([len(text) % 7, len(text) % 5, len(text) % 3]) / 50
+            vectors.append(np.sum(words, axis=0) + wobble)
+        return np.array(vectors)
+
+
+@pytest.mark.parametrize("labels_well", [True, False])
+def test_phrases_that_the_labels_of_random_documents_do_not_confirm_are_dropped(labels_well):
+    topics = ("match", "money", "stocks")
+    texts = [f"{topic} {'x' * (number % 7)}" for number in range(50) for topic in topics]
+
+    def phrases(told):
+        def adviser(prompt):
+            if "Describe" in prompt:
+                own = [told] if 'category "sports"' in prompt else []
+                return json.dumps({"description": "", "phrases": own})
+            is_match = "match " in prompt if labels_well else True
+            return json.dumps({"label": "sports" if is_match else "business"})
+
+        parameters = {"encoder": TwoTopics(), "method": "none", "adviser": adviser}
+        advice = ZeroShotClassifier(["sports", "business"], **parameters).fit(texts).advice_
+        assert advice.dropped_phrases == (not advice.phrases)
+        return advice.phrases
+
+    assert phrases("match") == ({"sports": ("match",)} if labels_well else {})
+    assert phrases("trade") == {}
 
 
 def test_phrases_of_the_user_are_not_replaced(word_vectors):
@@ -166,6 +210,31 @@ def test_the_command_line_says_what_was_asked_and_what_it_changed(
     assert "random documents" in again.out
     assert len(server.requests) == 60
     assert "sent to" not in again.err
+
+
+def test_stopped_during_a_question_ends_at_once_and_keeps_the_answers(
+    server, table, word_vectors, tmp_path
+):
+    task = [table, "-t", "text", "-l", ",".join(TOPICS), "--encoder", word_vectors]
+    task += ["--llm", server.url, "--llm-model", "tiny", "--cache", tmp_path / "cache"]
+    arguments = [sys.executable, "-m", "ulr", "classify", *map(str, task), "-o", tmp_path / "o.csv"]
+    server.faults, server.delay = [None] * 20 + ["slow"] * 100, 30.0
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            while len(server.requests) < 24 and process.poll() is None:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            errors = process.communicate(timeout=20)[1].decode()
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert errors.endswith("ulr: stopped; no file was written.\n")
+    assert "Traceback" not in errors
+    assert not (tmp_path / "o.csv").exists()
+    assert len(server.requests) == 24
+    adviser = OpenAIAdviser(server.url, "tiny", cache=tmp_path / "cache", dry_run=True)
+    advice = fitted(word_vectors, adviser)[0].advice_
+    assert advice.remembered == 20
 
 
 def test_without_the_option_nothing_is_sent(command, server, table, word_vectors, monkeypatch):

@@ -42,13 +42,26 @@ def test_a_request_that_fails_is_repeated(adviser, server, fault):
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize("fault", ["not json", "too long"])
-def test_an_answer_that_is_none_is_counted_and_not_kept(adviser, server, fault):
-    server.faults = [fault]
+def test_a_response_that_is_no_answer_is_counted_and_not_kept(adviser, server):
+    server.faults = ["not json"]
     interview = Interview(adviser, 10)
     assert interview.ask([GOAL]) == [None]
     assert interview.unusable == 1
     assert one_answer(adviser) == 0
+
+
+@pytest.mark.parametrize("answer", ["", "I cannot say.", '{"label": "politics"}'])
+def test_an_answer_that_cannot_be_used_is_not_paid_for_again(adviser, server, answer):
+    server.answer = lambda prompt: answer
+    again = OpenAIAdviser(server.url, "tiny", cache=adviser.cache)
+    assert [one_answer(adviser), one_answer(again)] == [None, None]
+    assert (len(server.requests), again.remembered) == (1, 1)
+
+
+def test_an_answer_that_was_cut_off_is_not_used_and_not_paid_for_again(adviser, server):
+    server.faults = ["too long"]
+    assert [one_answer(adviser), one_answer(adviser)] == [None, None]
+    assert (len(server.requests), adviser.remembered) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +81,18 @@ def test_answers_that_name_no_label_are_not_used(server, adviser, answer):
     assert one_answer(adviser) is None
 
 
-def test_an_answer_may_stand_in_other_text_and_another_case():
-    assert GOAL.parse('Sure!\n```json\n{"label": " Sports "}\n```') == 0
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'Sure!\n```json\n{"label": " Sports "}\n```',
+        '<think>Shares would be {"label": "business"}, a set {goal}.</think>{"label": "sports"}',
+        'Either {"label": "business"} or, since of a goal, {"label": "sports"}. {Done}',
+    ],
+    ids=["fence", "thinking", "last object"],
+)
+def test_an_answer_may_stand_after_other_text_and_in_another_case(server, adviser, answer):
+    server.answer = lambda prompt: answer
+    assert one_answer(adviser) == 0
 
 
 def test_a_server_without_structured_output_is_asked_plainly(adviser, server):
@@ -87,16 +110,27 @@ def test_a_server_that_fails_again_and_again_is_given_up_and_answers_are_kept(ad
         Interview(adviser, 10).ask([GOAL, *questions])
     assert len(server.requests) < 20
     again = OpenAIAdviser(server.url, "tiny", cache=adviser.cache)
-    n_requests, server.faults = len(server.requests), []
+    server.faults = []
     assert one_answer(again) == 0
-    assert (len(server.requests), again.remembered) == (n_requests, 1)
+    assert (again.sent, again.remembered) == (0, 1)
 
 
-def test_a_refused_key_is_named_but_not_shown(adviser, server):
-    server.faults, server.message = [401], "wrong key secret-key"
+@pytest.mark.parametrize("n_before", [0, 250, 255, 290, 295])
+def test_a_refused_key_is_named_but_not_shown(adviser, server, n_before):
+    # Long messages are cut, and the cut may fall into the key.
+    server.faults, server.message = [401], "x" * n_before + " secret-key " + "y" * 100
     with pytest.raises(AdviserError, match="OPENAI_API_KEY") as caught:
         one_answer(adviser)
-    assert "secret-key" not in str(caught.value)
+    assert "xx" in str(caught.value) or not n_before
+    assert "secre" not in str(caught.value)
+
+
+def test_a_key_that_cannot_be_sent_is_named_but_not_shown(adviser, server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-kéy")
+    with pytest.raises(AdviserError, match="OPENAI_API_KEY") as caught:
+        one_answer(adviser)
+    assert "secret" not in str(caught.value)
+    assert server.requests == []
 
 
 def test_nobody_listens(tmp_path):

@@ -305,3 +305,24 @@ def test_placeholders_are_counted():
     notes = ZeroShotClassifier(LABELS, encoder="static").fit(texts).diagnosis_.notes
     (note,) = [each for each in notes if "placeholders" in each]
     assert note.startswith("3 of the texts look like placeholders ('n/a', 'NULL', '-')")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_placeholder"),
+    [
+        *((text, True) for text in ("(null)", "[deleted]", "<br/>", "<p></p> &nbsp;", "{{name}}")),
+        *((text, True) for text in ("#REF!", "Keine Angabe", "\u200b", "\x00", "--- ???", "[x]")),
+        *(
+            (text, False)
+            for text in ("\U0001f600", "", "a < b", "1 > 0", "none of it works", "R&D")
+        ),
+    ],
+)
+def test_remains_of_forms_and_pages_are_placeholders(text, is_placeholder):
+    diagnosis = ZeroShotClassifier(LABELS, encoder="static").fit([*TEXTS, text]).diagnosis_
+    assert any("placeholder" in each for each in diagnosis.notes) == is_placeholder
+
+
+def test_texts_that_are_keys_of_a_mapping_are_refused():
+    with pytest.raises(TextError, match="texts must be a list of texts; got dict"):
+        ZeroShotClassifier(LABELS, encoder="static").fit(dict.fromkeys(TEXTS))

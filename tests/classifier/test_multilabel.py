@@ -75,7 +75,7 @@ def test_a_saved_model_gives_the_same_labels(pairs, by_mean, tmp_path):
 
 @pytest.mark.parametrize("number", [0, -1, 3.5, "two", None])
 def test_numbers_without_a_meaning_are_refused(number):
-    with pytest.raises(ParameterError, match="multilabel must be True or False"):
+    with pytest.raises(ParameterError, match="multilabel must be the least chance"):
         classifier(number).fit(["a"])
 
 

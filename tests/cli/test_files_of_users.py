@@ -1,6 +1,7 @@
 """Files as people have them on the command line: what is decided is said, and nothing is lost."""
 
 import csv
+import os
 import subprocess
 import sys
 
@@ -98,6 +99,17 @@ def test_labels_that_a_spreadsheet_would_calculate_are_warned_of(classify, tmp_p
     )
 
 
+def test_texts_do_not_control_the_terminal(classify, tmp_path):
+    texts = ["goal \x1b[31mstriker\x07", "bank \x1b]0;x\x07 profit", "rain \u202e fog"]
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in texts]])
+    result = classify(source)
+    assert result.code == 0
+    assert "goal \ufffd[31mstriker" in result.out
+    assert set(result.out).isdisjoint("\x1b\x07\u202e")
+    result = classify(source, labels="sports, bus\x1b[31miness")
+    assert (result.code, "holds a control character" in result.err) == (1, True)
+
+
 def test_stopped_after_a_file_was_written_says_so(tmp_path):
     script = """
 import os, signal, sys
@@ -113,3 +125,54 @@ with plain_errors() as outputs:
     names = [str(tmp_path / name) for name in ("out.csv", "report.html")]
     run = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, check=False)
     assert run.stderr.decode().splitlines()[0] == f"ulr: stopped after {names[0]} was written."
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--n-jobs", "-1"), "--n-jobs must be an integer of at least 1; got -1"),
+        (("--max-iter", "0"), "--max-iter must be an integer of at least 1; got 0"),
+        (("--none", "nan"), "--none must be between 0 and 1; got nan"),
+        (("--multi", "1e309"), "--multi must be the least chance of a label"),
+        (("--multi", "2", "--none", "0.1"), "--multi and --none do not go together"),
+        (("--strong-share", "inf"), "--strong-share must be 'auto', 'budget' or between 0 and 1"),
+        (("--prior", "1e309,1,1"), "--prior must be 'estimate', 'balanced' or a positive"),
+        (("--cache", ""), "a cache is the name of a folder; got ''"),
+    ],
+)
+def test_values_that_cannot_be_used_are_named_as_they_were_typed(
+    classify, tmp_path, options, message
+):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    result = classify(source, *options)
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert message in result.err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")
+def test_an_output_is_not_written_where_another_one_cannot_be(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    result = classify(source, "-o", "out.csv", "--save-model", "/proc/model")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert "the folder /proc cannot be written to" in result.err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_links_that_lead_to_themselves_are_refused(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    for option in ("-o", "--save-model"):
+        result = classify(source, option, "loop.csv")
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert "loop.csv is a symbolic link that leads to itself" in result.err
+    assert "there is no file loop.csv" in classify("loop.csv").err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_help_on_a_full_disk_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "ulr", "--help"], stdout=full, stderr=subprocess.PIPE
+        )
+    assert (run.returncode, run.stderr) == (1, b"ulr: No space left on device.\n")

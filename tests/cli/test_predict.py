@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -42,6 +44,18 @@ def test_one_text_gets_probabilities(classified, command):
     lines = command("predict", classified.model, text).out.splitlines()
     assert len(lines) == 6
     assert lines[0].endswith("account access")
+
+
+def test_one_text_is_classified_without_the_slow_imports(classified):
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "ulr", "predict", classified.model, "some text"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0
+    loaded = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+    assert "numpy" in loaded
+    assert loaded.isdisjoint({"joblib", "pyarrow", "sklearn", "pandas", "torch", "rich"})
 
 
 def test_output_of_one_text_has_no_effect_and_that_is_said(classified, command, tmp_path):

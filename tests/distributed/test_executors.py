@@ -94,6 +94,7 @@ def test_no_more_workers_are_started_than_cores_have_use_for(monkeypatch):
     [
         (("local", 0), "must be positive; got 0"),
         (("127.0.0.1:1",), r"no Dask scheduler at 127.0.0.1:1"),
+        (("nonsense",), r"no Dask scheduler at nonsense: missing port number"),
         (("tcp://127.0.0.1:8786", 3), "leave --workers out"),
     ],
 )

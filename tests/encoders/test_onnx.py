@@ -53,7 +53,6 @@ def test_bad_settings_and_no_texts_are_refused(encoder):
 
 
 def test_in_eight_bits_vectors_are_nearly_the_same_whatever_else_is_in_the_batch(encoder):
-    pytest.importorskip("onnx", reason="onnx is not installed")
     eight = load_encoder("minilm-int8")
     texts = [text for text in TEXTS if text]
     together = eight.encode(texts)

@@ -74,7 +74,14 @@ def test_no_texts_and_dimensions_that_change_between_batches_are_refused():
     with pytest.raises(EncoderError, match="there are no texts to encode"):
         encode_texts(Letters(), [])
     with pytest.raises(EncoderError, match="returned vectors of 3 dimensions, then of 4"):
-        encode_texts(Gives(np.ones((2048, 3)), np.ones((1, 4))), list(map(str, range(2049))))
+        encode_texts(Gives(np.ones((16, 3)), np.ones((16, 4))), list(map(str, range(2049))))
+
+
+def test_the_first_batches_are_small_so_that_progress_is_soon_known():
+    encoder, progress = Letters(), Steps()
+    encoder.batch_texts = 256
+    encode_texts(encoder, list(map(str, range(1000))), progress)
+    assert progress.steps == [16, 16, 32, 64, 128, 256, 256, 232]
 
 
 def test_fingerprint_is_the_encoders_own_or_its_class():

@@ -15,14 +15,13 @@ from ulr.encoders.tokenization import PieceTokenizer, WholeTextTokenizer
 PATH = Path(find_spec("wordllama").origin).parent / "tokenizers/l2_supercat_tokenizer_config.json"
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
+def load():
     return Tokenizer.from_file(str(PATH))
 
 
 @pytest.fixture(scope="module")
-def both(tokenizer):
-    return PieceTokenizer(tokenizer), WholeTextTokenizer(tokenizer)
+def both():
+    return PieceTokenizer(load()), WholeTextTokenizer(load())
 
 
 def assert_same(both, texts):
@@ -44,8 +43,8 @@ def test_pieces_give_the_tokens_of_the_whole_text(both, texts):
     assert_same(both, texts)
 
 
-def test_no_token_crosses_a_cut(tokenizer):
-    for token in tokenizer.get_vocab():
+def test_no_token_crosses_a_cut():
+    for token in load().get_vocab():
         assert "▁" not in token.lstrip("▁")
         assert "\n" not in token
 
@@ -56,10 +55,11 @@ def test_spaces_line_ends_and_special_tokens_are_kept(both, kind):
     texts += ["<s>", "plain", "", "a </s> b", "x < y > z", "end<unk>", "last\n", "</s>"]
     texts += ["word" * 500, "tab\there", "日本語 テキスト", "😀 😀", "cut \ud83d emoji"]
     assert_same(both, kind(texts))
+    assert_same(both, kind(texts * 60))  # which Arrow splits
 
 
-def test_only_texts_with_special_tokens_are_tokenized_as_a_whole(tokenizer):
-    pieces, whole = PieceTokenizer(tokenizer), WholeTextTokenizer(tokenizer)
+def test_only_texts_with_special_tokens_are_tokenized_as_a_whole():
+    pieces, whole = PieceTokenizer(load()), WholeTextTokenizer(load())
     asked = []
     pieces._whole = lambda texts: asked.append(texts) or whole(texts)
     texts = ["<s>", "plain", "", "a </s> b", "x < y > z", "end<unk>", "last\n", "</s>"]

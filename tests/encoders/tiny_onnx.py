@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ulr[minilm-int8]'")
+onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] query passage : rain sun goal team bank rate the a of".split()
 N_DIMS = 8

@@ -3,7 +3,10 @@
 import asyncio
 import gzip
 import json
+import os
 import stat
+import subprocess
+import sys
 import threading
 import zipfile
 from pathlib import Path
@@ -344,7 +347,7 @@ def test_the_example_is_the_one_of_the_repository(client):
     ("content", "name", "sentence"),
     [
         (b"text\n", "a.csv", "a.csv has no rows"),
-        (b'{"text": "goal \\ud800"}', "a.jsonl", "surrogates"),
+        (b'{"text": "goal \\ud800"}', "a.jsonl", "surrogate pair"),
         (b"text\n" + b"x\n" * 11, "a.csv", "more than 10 rows"),
         (gzip.compress(b"text\n" + b"x" * 40_000, mtime=0), "a.csv.gz", "when it is decompressed"),
     ],
@@ -527,3 +530,24 @@ def test_predictions_are_those_of_the_model(new_client, saved_model):
 def test_an_encoder_that_scores_pairs_is_refused(new_client):
     with pytest.raises(EncoderError, match="scores pairs"):
         new_client(encoder=CosineScorer())
+
+
+KILLED = """
+import os
+from starlette.testclient import TestClient
+from ulr.web import ServerSettings, create_app
+with TestClient(create_app(ServerSettings(encoder="static")), base_url="http://localhost") as client:
+    client.post("/api/sessions", content=b"text\\nsecret\\n")
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes cannot be asked for")
+def test_uploads_to_a_killed_server_are_removed_by_the_next_one(new_client, tmp_path, monkeypatch):
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", KILLED], env=environment, check=False)
+    (left,) = tmp_path.iterdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    client = new_client()
+    assert not left.exists()
+    assert [client.app.state.server.sessions.folder] == list(tmp_path.iterdir())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future
 from typing import Any, Protocol, runtime_checkable
 
 from ulr.advisers.questions import Question
 from ulr.errors import AdviserError
 from ulr.progress import NO_PROGRESS, Progress
-from ulr.threads import run_ahead
 
 
 @runtime_checkable
@@ -66,21 +66,43 @@ class Interview:
         """What the answer to each question says, None where it says nothing or was not asked."""
         chosen = questions[: self.left]
         before = getattr(self._adviser, "remembered", 0)
-        n_threads = getattr(self._adviser, "shared_by_threads", 1)
         found: list[Any] = []
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="ulr") as pool:
-            answers: Iterator[str] = map(self._answer, chosen)  # that Ctrl-C can interrupt
-            if n_threads > 1:
-                calls = (partial(self._answer, question) for question in chosen)
-                answers = run_ahead(pool, calls, n_threads)
-            for question, answer in zip(chosen, answers, strict=True):
-                found.append(question.parse(answer))
-                progress.advance(1)
+        for question, answer in zip(chosen, self._answers(chosen), strict=True):
+            found.append(question.parse(answer))
+            progress.advance(1)
         self.left -= len(chosen)
         self.asked += len(chosen)
         self.remembered += getattr(self._adviser, "remembered", 0) - before
         self.unusable += found.count(None)
         return found + [None] * (len(questions) - len(chosen))
+
+    def _answers(self, questions: Sequence[Question]) -> Iterator[str]:
+        """Answers in the order of the questions."""
+        n_threads = min(getattr(self._adviser, "shared_by_threads", 1), len(questions))
+        if n_threads <= 1:
+            yield from map(self._answer, questions)
+            return
+        answers: list[Future[str]] = [Future() for _ in questions]
+        waiting = deque(zip(answers, questions, strict=True))
+        # Daemons, unlike those of a pool: Ctrl-C does not wait for an answer that may take minutes.
+        for _ in range(n_threads):
+            threading.Thread(target=self._work, args=(waiting,), daemon=True).start()
+        try:
+            for answer in answers:
+                yield answer.result()
+        finally:
+            waiting.clear()
+
+    def _work(self, waiting: deque[tuple[Future[str], Question]]) -> None:
+        while waiting:
+            try:
+                future, question = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                future.set_result(self._answer(question))
+            except BaseException as failure:  # raised where the answer is read
+                future.set_exception(failure)
 
     def _answer(self, question: Question) -> str:
         uses_schema = getattr(self._adviser, "uses_schema", False)

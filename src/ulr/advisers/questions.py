@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from ulr.labels import Label, LabelSet
 DOCUMENT_CHARACTERS = 400  # in a question; some 100 tokens, as many as `minilm` reads
 _SAMPLE_CHARACTERS = 150
 _MOST_PHRASES, _PHRASE_CHARACTERS = 5, 60
-_object = re.compile(r"\{.*\}", re.DOTALL)
+_decoder = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,20 @@ class Question:
     read: Callable[[dict[str, Any]], Any]  # None for what is not an answer
 
     def parse(self, answer: str) -> Any:
-        """What an answer says; None if it is not one JSON object that answers the question.
+        """What an answer says; None if no JSON object in it answers the question.
 
-        The object may stand in other text, such as a fence of Markdown.
+        The object may stand in other text, such as a fence of Markdown, or after what a model
+        thinks, which may have objects too: the last one counts.
         """
-        found = _object.search(answer)
-        if found is None:
-            return None
-        try:
-            value = json.loads(found[0])
-        except (ValueError, RecursionError):
-            return None
-        return self.read(value) if isinstance(value, dict) else None
+        found, place = None, answer.find("{")
+        while place >= 0:
+            end = place + 1
+            with contextlib.suppress(ValueError, RecursionError):
+                value, end = _decoder.raw_decode(answer, place)
+                said = self.read(value)
+                found = found if said is None else said
+            place = answer.find("{", end)
+        return found
 
 
 def ask_for_label(labels: LabelSet, text: str) -> Question:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ class OpenAIAdviser:
 
     The key is read from the environment variable ``OPENAI_API_KEY`` when the first question is sent,
     and is neither kept nor written anywhere. Requests are repeated with growing delays, or after the
-    delay that the server asks for. Answers are kept, so that a stopped run never pays twice.
+    delay that the server asks for. Answers are kept, usable or not, so that no run pays twice.
 
     Parameters
     ----------
@@ -86,7 +86,9 @@ class OpenAIAdviser:
         self._lock = threading.Lock()  # guards the counts, and the making of client and cache
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.url, self.model, self.timeout, self.retries, self.cache, self.dry_run)
+        names = ("timeout", "retries", "cache", "dry_run")
+        options = {name: getattr(self, name) for name in names}
+        return partial(OpenAIAdviser, self.url, self.model, **options), ()
 
     def __repr__(self) -> str:
         return f"OpenAIAdviser({self.place!r}, {self.model!r})"
@@ -126,9 +128,9 @@ class OpenAIAdviser:
                 return ""
             client = self._client
         answer = self._request(client, prompt, schema)
-        if answer:
+        if answer is not None:
             answers.put(self.model, prompt, schema, answer)
-        return answer
+        return answer or ""
 
     @cached_property
     def _answers(self) -> AnswerCache:
@@ -137,15 +139,20 @@ class OpenAIAdviser:
     @cached_property
     def _client(self) -> Any:
         openai = require("openai", "llm", AdviserError)
+        key = os.environ.get(_KEY) or "none"  # servers on this machine need none
+        if not (key.isascii() and key.isprintable()):
+            raise AdviserError(
+                f"the key in the environment variable {_KEY} has characters of no key."
+            )
         return openai.OpenAI(
             base_url=self.url,
-            api_key=os.environ.get(_KEY) or "none",  # servers on this machine need none
+            api_key=key,
             timeout=self.timeout,
             max_retries=self.retries,
         )
 
-    def _request(self, client: Any, prompt: str, schema: dict[str, Any] | None) -> str:
-        """The answer of the server; empty if it fails now and then, an error if it does so again."""
+    def _request(self, client: Any, prompt: str, schema: dict[str, Any] | None) -> str | None:
+        """The answer of the server; None if it fails now and then, an error if it does so again."""
         import openai
 
         try:
@@ -156,7 +163,7 @@ class OpenAIAdviser:
                 self._failures += 1
                 passes = status in (408, 409, 429) or status >= 500
                 if passes and self._failures < _MOST_FAILURES:
-                    return ""
+                    return None
             raise AdviserError(self._explained(failure)) from None
         except openai.OpenAIError as failure:  # a response that is not the protocol's
             raise AdviserError(self._explained(failure)) from None
@@ -164,7 +171,7 @@ class OpenAIAdviser:
             self._failures = 0
         return answer
 
-    def _complete(self, client: Any, prompt: str, schema: dict[str, Any] | None) -> str:
+    def _complete(self, client: Any, prompt: str, schema: dict[str, Any] | None) -> str | None:
         """One request, in the first form that the server accepts."""
         import openai
 
@@ -181,19 +188,22 @@ class OpenAIAdviser:
                     raise
                 continue
             except ValueError:  # a body that is not JSON, such as one that was cut off
-                return ""
+                return None
             self._form[schema is not None] = number
             break
         choices = getattr(found, "choices", None)
-        if not choices or choices[0].finish_reason == "length":
-            return ""
-        return str(choices[0].message.content or "")
+        if not choices:
+            return None
+        # What was cut off may be a thought instead of the answer.
+        cut_off = choices[0].finish_reason == "length"
+        return "" if cut_off else str(choices[0].message.content or "")
 
     def _explained(self, failure: Exception) -> str:
         """What went wrong, what to do, and never the key."""
-        reason = " ".join(str(failure).split())[:300].rstrip(".")
+        reason = str(failure)
         if key := os.environ.get(_KEY):
-            reason = reason.replace(key, "…")
+            reason = reason.replace(key, "…")  # before it is cut, perhaps within the key
+        reason = " ".join(reason.split())[:300].rstrip(".")
         advice = "check --llm and --llm-model, and whether the server runs"
         if getattr(failure, "status_code", 0) in (401, 403):
             advice = f"put the key into the environment variable {_KEY}"
@@ -201,10 +211,6 @@ class OpenAIAdviser:
             f"the language model {self.model} at {self.place} does not answer ({reason}); {advice}. "
             "Answers so far are kept, so that another run does not ask for them again."
         )
-
-
-def _again(url: str, model: str, timeout: float, retries: int, cache: Any, dry_run: bool) -> Any:
-    return OpenAIAdviser(url, model, timeout=timeout, retries=retries, cache=cache, dry_run=dry_run)
 
 
 def _forms(schema: dict[str, Any] | None) -> list[dict[str, Any]]:

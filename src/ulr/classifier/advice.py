@@ -1,8 +1,9 @@
 """What an adviser says about the labels and about some documents, and what the fit makes of it.
 
-1. Once per label that has only one phrase, such as its name: further phrases and a description;
-   those that are nearer to the name of another label are dropped.
-2. The labels of some random documents, which are never fitted on: they judge the result.
+1. The labels of some random documents, which are never fitted on: they judge phrases and result.
+2. Once per label that has only one phrase, such as its name: further phrases and a description;
+   those that are nearer to the name of another label are dropped, and all of them if the fit with
+   them agrees less often with the labels of the random documents.
 3. The labels of the documents that `ask` chooses, as examples where they are probably right, given how
    often the adviser errs.
 """
@@ -10,17 +11,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ulr.advisers import (
-    Interview,
-    Question,
-    adviser_name,
-    ask_for_label,
-    ask_for_phrases,
-)
+from ulr.advisers import Interview, adviser_name, ask_for_label, ask_for_phrases
 from ulr.classifier.encoding import encode_labels, text_encoder
 from ulr.classifier.fitting import refit
 from ulr.classifier.model import Fitted, Indices
@@ -43,7 +39,6 @@ _LEAST_CHANCE = 0.7
 # Chance-corrected accuracy (Cohen's kappa) and share of usable answers below which none is used: an
 # adviser that answers at random then costs nothing (docs/llm.md).
 _LEAST_KAPPA, _LEAST_USED = 0.3, 0.5
-_Z = 1.96  # of a 95 % interval
 
 Float = NDArray[np.float64]
 
@@ -155,53 +150,116 @@ def advise(fitted: Fitted, progress: Progress = NO_PROGRESS) -> Fitted:
     interview = Interview(settings.adviser, settings.adviser_budget)
     before = fitted.predictions
     assert before is not None
-    asked = settings.label_set
+    labels, free = settings.label_set, random_documents(fitted)
     progress.stage("Asking the adviser", interview.left, "questions")
-    fitted, phrases, n_dropped = _with_phrases(fitted, interview, progress)
-    judged, chosen = _documents_to_ask(fitted, interview.left)
-    answers = interview.ask(_label_questions(fitted, asked, np.append(judged, chosen)), progress)
-    codes = np.array([-1 if each is None else each for each in answers], dtype=np.int32)
-    rows = np.append(judged, chosen)[codes >= 0]
-    is_judged, codes = (codes >= 0).nonzero()[0] < len(judged), codes[codes >= 0]
-    posterior = _posterior(fitted, rows)
-    chances, accuracy = chances_of_answers(posterior, codes)
-    is_example = ~is_judged & trusted(chances, accuracy, fitted.n_labels)
-    disagreeing = int((~is_judged & (codes != posterior.argmax(axis=1))).sum())
-    if is_example.any():
-        assert fitted.known is not None
-        known = fitted.known.copy()
-        known[rows[is_example]] = codes[is_example]
-        again = refit(fitted, known, progress)
-        if _loses_trust(fitted, again):
-            is_example[:] = False
+    bare = bare_labels(fitted, interview.left)
+    n_judged = min(_JUDGED, (interview.left - len(bare)) // 3, len(free) // 3)
+    judges = ask_labels(interview, fitted, free[:n_judged], labels, progress)
+    found = ask_phrases(interview, fitted, bare, progress)
+    phrases = attracting(fitted, found)
+    if phrases:
+        described = with_phrases(fitted, phrases, progress)
+        if confirmed(fitted, described, judges):
+            fitted = described
         else:
-            fitted = again
+            phrases = {}
+    n_chosen = min(interview.left, len(free) - n_judged)
+    chosen = documents_to_ask(fitted, free[:n_judged], n_chosen)
+    answers = ask_labels(interview, fitted, chosen, labels, progress)
+    posterior = _posterior(fitted, answers.rows)
+    fitted, n_examples, accuracy = learn(fitted, answers, judges, progress)
     predictions, diagnosis = fitted.predictions, fitted.diagnosis
     assert predictions is not None
-    agreeing = int((predictions.labels[rows[is_judged]] == codes[is_judged]).sum())
-    n_judged = int(is_judged.sum())
+    n_judges, agreeing = len(judges.rows), _agreeing(fitted, judges)
     advice = Advice(
         adviser=adviser_name(settings.adviser),
         questions=interview.asked,
         remembered=interview.remembered,
         unusable=interview.unusable,
         phrases=phrases,
-        dropped_phrases=n_dropped,
-        answers=int((~is_judged).sum()),
-        disagreeing=disagreeing,
-        examples=int(is_example.sum()),
-        accuracy=accuracy if len(codes) else None,
-        judged=n_judged,
+        dropped_phrases=sum(map(len, found.values())) - sum(map(len, phrases.values())),
+        answers=len(answers.rows),
+        disagreeing=int((answers.labels != posterior.argmax(axis=1)).sum()),
+        examples=n_examples,
+        accuracy=accuracy,
+        judged=n_judges,
         agreeing=agreeing,
-        interval=wilson(agreeing, n_judged) if n_judged else None,
+        interval=_interval(agreeing, n_judges) if n_judges else None,
         expected_accuracy=None if diagnosis is None else diagnosis.expected_accuracy,
         changed=int((predictions.labels != before.labels).sum()),
     )
     return replace(fitted, advice=advice)
 
 
+class Answers(NamedTuple):
+    """Documents that an adviser gave a label."""
+
+    rows: Indices
+    labels: NDArray[np.int32]
+
+
+def random_documents(fitted: Fitted) -> Indices:
+    """Documents with words whose label is not known, in random order."""
+    assert fitted.known is not None
+    assert fitted.predictions is not None
+    free = np.flatnonzero((fitted.known == UNKNOWN) & ~fitted.predictions.empty)
+    return np.random.default_rng(fitted.settings.random_state).permutation(free)
+
+
+def documents_to_ask(fitted: Fitted, judged: Indices, n: int) -> Indices:
+    """The documents whose labels help most, without those that judge the result."""
+    if n < 1:
+        return judged[:0]
+    assert fitted.known is not None
+    known = fitted.known.copy()
+    known[judged] = EXCLUDED  # or they would both teach and judge
+    return ask(replace(fitted, known=known), n)
+
+
+def ask_labels(
+    interview: Interview,
+    fitted: Fitted,
+    rows: Indices,
+    labels: LabelSet,
+    progress: Progress = NO_PROGRESS,
+) -> Answers:
+    """The labels that an adviser gives documents, of those that it gives one."""
+    assert fitted.documents is not None
+    texts = fitted.documents.texts
+    found = interview.ask([ask_for_label(labels, texts[row]) for row in rows.tolist()], progress)
+    codes = np.array([UNKNOWN if each is None else each for each in found], dtype=np.int32)
+    return Answers(rows[codes != UNKNOWN], codes[codes != UNKNOWN])
+
+
+def learn(
+    fitted: Fitted, answers: Answers, judges: Answers, progress: Progress = NO_PROGRESS
+) -> tuple[Fitted, int, float | None]:
+    """A fit with the answers that are probably right, their number, and the adviser's accuracy.
+
+    The accuracy is estimated from all labels, those of the documents that judge included.
+    """
+    every = Answers(np.append(judges.rows, answers.rows), np.append(judges.labels, answers.labels))
+    used, accuracy = _trusted(fitted, every)
+    used = used[len(judges.rows) :]
+    if not used.any():
+        return fitted, 0, accuracy if len(every.rows) else None
+    assert fitted.known is not None
+    known = fitted.known.copy()
+    known[answers.rows[used]] = answers.labels[used]
+    again = refit(fitted, known, progress)
+    if _loses_trust(fitted, again):
+        return fitted, 0, accuracy
+    return again, int(used.sum()), accuracy
+
+
+def _trusted(fitted: Fitted, answers: Answers) -> tuple[NDArray[np.bool_], float]:
+    """The answers that are probably right, and the estimated accuracy of the adviser."""
+    chances, accuracy = chances_of_answers(_posterior(fitted, answers.rows), answers.labels)
+    return trusted(chances, accuracy, fitted.n_labels), accuracy
+
+
 def _loses_trust(before: Fitted, after: Fitted) -> bool:
-    """Whether the diagnosis warns of a fit with examples, and not of the one without.
+    """Whether the diagnosis warns of a fit with advice, and not of the one without.
 
     On AG News, 13 examples, 10 of them of one label, doubled that label and cost 15 points.
     """
@@ -210,31 +268,9 @@ def _loses_trust(before: Fitted, after: Fitted) -> bool:
     return before.diagnosis.trusted and not after.diagnosis.trusted
 
 
-def _free(fitted: Fitted) -> Indices:
-    """Documents with words whose label is not known, in random order."""
-    assert fitted.known is not None
+def _agreeing(fitted: Fitted, answers: Answers) -> int:
     assert fitted.predictions is not None
-    free = np.flatnonzero((fitted.known == UNKNOWN) & ~fitted.predictions.empty)
-    return np.random.default_rng(fitted.settings.random_state).permutation(free)
-
-
-def _documents_to_ask(fitted: Fitted, left: int) -> tuple[Indices, Indices]:
-    """Positions of random documents that judge the result, and of those that help it most."""
-    free = _free(fitted)
-    judged = free[: min(_JUDGED, left // 3, len(free) // 3)]
-    n_chosen = min(left, len(free)) - len(judged)
-    if n_chosen < 1:
-        return judged, free[:0]
-    assert fitted.known is not None
-    known = fitted.known.copy()
-    known[judged] = EXCLUDED  # or they would both teach and judge
-    return judged, ask(replace(fitted, known=known), n_chosen)
-
-
-def _label_questions(fitted: Fitted, labels: LabelSet, rows: Indices) -> list[Question]:
-    assert fitted.documents is not None
-    texts = fitted.documents.texts
-    return [ask_for_label(labels, texts[row]) for row in rows.tolist()]
+    return int((fitted.predictions.labels[answers.rows] == answers.labels).sum())
 
 
 def _posterior(fitted: Fitted, rows: Indices) -> Float:
@@ -244,43 +280,55 @@ def _posterior(fitted: Fitted, rows: Indices) -> Float:
     return found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
 
 
-def _with_phrases(
-    fitted: Fitted, interview: Interview, progress: Progress
-) -> tuple[Fitted, dict[str, tuple[str, ...]], int]:
-    """The classifier with the adviser's phrases for bare names, these, and how many were dropped."""
+def bare_labels(fitted: Fitted, budget: int) -> list[Label]:
+    """Labels of one phrase, where the adviser's phrases can be used and leave half of the budget."""
     settings, inputs = fitted.settings, fitted.inputs
-    assert fitted.documents is not None
-    assert inputs is not None
-    labels = settings.label_set
-    bare = [label for label in labels if len(label.phrases) == 1]
-    # Scores of pairs depend on the phrases, so that all documents would have to be encoded again, and
-    # vectors that were given are of no phrase. More than half of a budget is better spent otherwise.
-    if settings.scores_pairs or 2 * len(bare) > interview.left or not bare:
-        return fitted, {}, 0
+    bare = [label for label in settings.label_set if len(label.phrases) == 1]
+    # Scores of pairs depend on the phrases, so that all documents would have to be encoded again.
+    if settings.scores_pairs or 2 * len(bare) > budget or inputs is None:
+        return []
     encoded = encode_labels(inputs.settings)
-    if encoded is None or inputs.labels is None or not np.array_equal(inputs.labels, encoded):
-        return fitted, {}, 0
-    shown = [fitted.documents.texts[row] for row in _free(fitted)[-_SHOWN:].tolist()]
+    if encoded is None or inputs.labels is None:
+        return []
+    return bare if np.array_equal(inputs.labels, encoded) else []  # or vectors were given
+
+
+def ask_phrases(
+    interview: Interview, fitted: Fitted, bare: list[Label], progress: Progress = NO_PROGRESS
+) -> dict[str, list[str]]:
+    """An adviser's phrases for labels by their names, without those that a label has."""
+    labels, rows = fitted.settings.label_set, random_documents(fitted)[-_SHOWN:]
+    assert fitted.documents is not None
+    shown = [fitted.documents.texts[row] for row in rows.tolist()]
     questions = [ask_for_phrases(labels, label, shown) for label in bare]
-    answers = interview.ask(questions, progress)
     taken = {phrase.casefold() for label in labels for phrase in (label.name, *label.phrases)}
     found: dict[str, list[str]] = {}
-    for label, answer in zip(bare, answers, strict=True):
-        for phrase in answer or ():
+    for label, phrases in zip(bare, interview.ask(questions, progress), strict=True):
+        for phrase in phrases or ():
             if phrase.casefold() not in taken:
                 taken.add(phrase.casefold())
                 found.setdefault(label.name, []).append(phrase)
-    kept = attracting(fitted, found)
-    if kept:
-        more = LabelSet(
-            tuple(Label(each.name, (*each.phrases, *kept.get(each.name, ()))) for each in labels)
-        )
-        own = replace(inputs.settings, labels=more)
-        inputs = replace(inputs, settings=own, labels=encode_labels(own))
-        assert fitted.known is not None
-        fitted = refit(replace(fitted, inputs=inputs), fitted.known, progress)
-    n_dropped = sum(map(len, found.values())) - sum(map(len, kept.values()))
-    return fitted, kept, n_dropped
+    return found
+
+
+def with_phrases(
+    fitted: Fitted, phrases: dict[str, tuple[str, ...]], progress: Progress = NO_PROGRESS
+) -> Fitted:
+    """A fit with further phrases of labels."""
+    labels, inputs = fitted.settings.label_set, fitted.inputs
+    assert inputs is not None
+    assert fitted.known is not None
+    more = (Label(each.name, (*each.phrases, *phrases.get(each.name, ()))) for each in labels)
+    settings = replace(inputs.settings, labels=LabelSet(tuple(more)))
+    inputs = replace(inputs, settings=settings, labels=encode_labels(settings))
+    return refit(replace(fitted, inputs=inputs), fitted.known, progress)
+
+
+def confirmed(before: Fitted, after: Fitted, judges: Answers) -> bool:
+    """Whether an adviser that does not guess agrees as often with the later fit as with the earlier."""
+    if not _trusted(before, judges)[0].any() or _loses_trust(before, after):
+        return False
+    return _agreeing(after, judges) >= _agreeing(before, judges)
 
 
 def attracting(fitted: Fitted, phrases: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
@@ -294,7 +342,7 @@ def attracting(fitted: Fitted, phrases: dict[str, list[str]]) -> dict[str, tuple
         return {}
     encoder = label_encoder(text_encoder(settings))
     vectors = encode_texts(encoder, [phrase.lower() for _, phrase in owners])
-    centre = unit_rows(documents.vectors[_free(fitted)[:_COMPARED]]).mean(axis=0)
+    centre = unit_rows(documents.vectors[random_documents(fitted)[:_COMPARED]]).mean(axis=0)
     found = unit_rows(unit_rows(vectors) - centre) @ unit_rows(unit_rows(anchors) - centre).T
     kept: dict[str, tuple[str, ...]] = {}
     for (own, phrase), vector, nearest in zip(owners, vectors, found.argmax(axis=1), strict=True):
@@ -343,16 +391,9 @@ def trusted(chances: Float, accuracy: float, n_labels: int) -> NDArray[np.bool_]
     return used
 
 
-def wilson(agreeing: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share, by Wilson's score.
+def _interval(agreeing: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share, by Wilson's score."""
+    from scipy.stats import binomtest  # on use: it takes half a second to import
 
-    Examples
-    --------
-    >>> from ulr.classifier.advice import wilson
-    >>> [round(bound, 2) for bound in wilson(43, 50)]
-    [0.74, 0.93]
-    """
-    share, square = agreeing / n, _Z**2 / n
-    middle = share + square / 2
-    spread = _Z * float(np.sqrt(share * (1.0 - share) / n + square / (4 * n)))
-    return (middle - spread) / (1 + square), (middle + spread) / (1 + square)
+    low, high = binomtest(agreeing, n).proportion_ci(method="wilson")
+    return float(low), float(high)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ulr.classifier.model import Predictions
+from ulr.markup import without_marks
 
 _SAMPLE = 20_000
 _FEWEST_DOCUMENTS, _MOST_SHARE = 2, 0.2
@@ -90,7 +91,7 @@ def characteristic_words(
     rows = np.random.default_rng(0).permutation(rows)[:_SAMPLE]
     counts: list[Counter[str]] = [Counter() for _ in range(n_labels)]
     for row in rows.tolist():
-        counts[int(labels[row])].update(terms(texts[row]))
+        counts[int(labels[row])].update(terms(without_marks(texts[row])))
     total: Counter[str] = Counter()
     for each in counts:
         total.update(each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from ulr.encoders import (
 )
 from ulr.errors import ArrayError, LabelError
 from ulr.labels import in_template
+from ulr.markup import readable_texts
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import DISTANCES
 from ulr.threads import machine_memory, run_ahead
@@ -97,7 +99,8 @@ class StrongVectors:
         new = [row for row in rows.tolist() if row not in self._places]
         progress.advance(len(rows) - len(new))
         if new:
-            found = encode_texts(self._encoder, [self._texts[row] for row in new], progress)
+            read = readable_texts([self._texts[row] for row in new])
+            found = encode_texts(self._encoder, read, progress)
             self._places |= {row: len(self._places) + i for i, row in enumerate(new)}
             self._parts = [np.concatenate([*self._parts, found])]
         places = [self._places[row] for row in rows.tolist()]
@@ -170,15 +173,17 @@ def encode(
         progress.advance(len(texts) - len(distinct))
         return _repeated(once, texts)
     if batch_threads(encoder, n_jobs) == 1:  # slow, or of the user: never encoded twice
-        vectors = encode_texts(encoder, texts, progress)
-        return EncodedTexts(texts, vectors, count_words(texts) if with_words else None)
+        read = readable_texts(texts)
+        vectors = encode_texts(encoder, read, progress)
+        return EncodedTexts(texts, vectors, count_words(read) if with_words else None)
     size, counter = batch_texts(encoder), WordCounter()
     starts = range(0, len(texts), size)
     n_threads = min(batch_threads(encoder, n_jobs), len(starts))
 
     def encode_batch(start: int) -> tuple[int, Vectors, csr_matrix | None]:
         # Threads share the work of a batch only where there is a single one.
-        batch = SplitTexts(texts[start : start + size], 1 if n_threads > 1 else None)
+        read = readable_texts(texts[start : start + size])
+        batch = SplitTexts(read, 1 if n_threads > 1 else None)
         return start, check_vectors(encoder, batch), counter(batch) if with_words else None
 
     vectors, counts = np.empty((0, 0), np.float32), list[csr_matrix]()
@@ -209,6 +214,8 @@ def _new_vectors(n_rows: int, n_dims: int) -> Vectors:
     if 4 * n_rows * n_dims <= _MEMORY_SHARE * machine_memory():
         return np.empty((n_rows, n_dims), dtype=np.float32)
     with tempfile.TemporaryFile() as file:  # the map keeps its content
+        if hasattr(os, "posix_fallocate"):  # writing to a map of a full disk would end the process
+            os.posix_fallocate(file.fileno(), 0, 4 * n_rows * n_dims)
         return np.memmap(file, np.float32, "w+", 0, (n_rows, n_dims))
 
 

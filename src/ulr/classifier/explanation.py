@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.word_counts import count_words
+from ulr.markup import readable, readable_texts, without_marks
 from ulr.refinement import LinearRule, vector_contributions, word_contributions
 
 # Words of a text that are left out, one at a time: a strong encoder reads the text once for each.
@@ -107,9 +109,10 @@ class _Words:
         return cls(text, pieces, tuple(spans), np.array(numbers, dtype=np.intp), words)
 
     @property
-    def texts(self) -> list[str]:
-        """The pieces."""
-        return [self.text[start:end] for start, end in self.pieces]
+    def read(self) -> list[str]:
+        """The pieces as encoders read them."""
+        found = [without_marks(self.text[start:end]) for start, end in self.pieces]
+        return list(map(str.lower, found)) if without_marks(self.text).isupper() else found
 
     def without(self, word: int) -> str:
         """The text without a word."""
@@ -231,12 +234,13 @@ def _exact_weights(
     encoder: Any = fitted.settings.encoder
     rule = fitted.rule
     found: list[Float | None] = [None if each.pieces else np.zeros(0) for each in words]
-    pieces = [piece for each in words for piece in each.texts]
+    read = [each.read for each in words]
+    pieces = list(chain.from_iterable(read))
     if not pieces or not (hasattr(encoder, "sums") and isinstance(rule, LinearRule)):
         return found
-    texts = [each.text for each in words]
+    texts = readable_texts(each.text for each in words)
     vectors, (sums, n_tokens) = encoder.encode(texts), encoder.sums(texts)
-    joined, _ = encoder.sums([" ".join(each.texts) for each in words])
+    joined, _ = encoder.sums([" ".join(filter(None, each)) for each in read])
     parts, n_parts = encoder.sums(pieces)
     counts, part_counts = count_words(texts), count_words(pieces)
     ends = np.cumsum([len(each.pieces) for each in words]).tolist()
@@ -291,7 +295,7 @@ def _words_to_try(fitted: Fitted, words: _Words, pair: NDArray[np.intp]) -> list
     own = getattr(fitted.rule, "words", None)
     if len(words.words) <= MOST_LEFT_OUT or own is None:
         return list(range(len(words.words)))[:MOST_LEFT_OUT]
-    by_piece = word_contributions(own, count_words([words.text]), count_words(words.texts))
+    by_piece = word_contributions(own, count_words([readable(words.text)]), count_words(words.read))
     by_word = _sums(by_piece[:, pair[0]] - by_piece[:, pair[1]], words)
     order: list[int] = np.argsort(-np.abs(by_word), kind="stable").tolist()
     return order[:MOST_LEFT_OUT]

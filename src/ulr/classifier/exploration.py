@@ -17,6 +17,7 @@ from ulr.classifier.questions import ask, correct
 from ulr.classifier.suggestions import Suggestions, suggest
 from ulr.classifier.texts import as_texts
 from ulr.classifier.updating import Drift, update
+from ulr.markup import plain_text
 
 if TYPE_CHECKING:
     from ulr.report import Report
@@ -96,6 +97,8 @@ class ExplorationMixin:
         '2'
         """
         check_is_fitted(self)
+        if not isinstance(texts, str):  # which is refused
+            texts = [plain_text(each) if isinstance(each, str) else each for each in texts]
         self._hold(correct(self.fitted_, texts, labels))
         return self
 

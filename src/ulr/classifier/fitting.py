@@ -35,6 +35,7 @@ from ulr.classifier.texts import (
 from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
 from ulr.errors import ArrayError, ParameterError, TextError
+from ulr.markup import readable_texts
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN, Diagnosis, Refinement, calibrate, mean_lead, refine
 from ulr.vectors import unit_rows
@@ -92,7 +93,7 @@ def fit(
         documents.strong.of(rows, progress)
         inputs = replace(inputs, sample=rows)
     if extra_texts:
-        vectors = encode_texts(text_encoder(settings), extra_texts, progress)
+        vectors = encode_texts(text_encoder(settings), readable_texts(extra_texts), progress)
         inputs = replace(inputs, extra_texts=vectors)
     fitted = _fit_documents(documents, known, inputs, progress)
     fitted = replace(fitted, integer_classes=integers)
@@ -282,7 +283,8 @@ def _documents(
     if embeddings is None:
         return encode_documents(texts, settings, progress, n_extra)
     vectors = given_vectors("embeddings", embeddings, len(texts))
-    return EncodedTexts(texts, vectors, count_words(texts) if settings.uses_words else None)
+    counts = count_words(readable_texts(texts)) if settings.uses_words else None
+    return EncodedTexts(texts, vectors, counts)
 
 
 def _known(

@@ -21,6 +21,7 @@ from ulr.classifier.settings import Settings
 from ulr.classifier.texts import empty_texts
 from ulr.classifier.word_counts import WordCounter
 from ulr.encoders import Encoder, SplitTexts, encode_texts
+from ulr.markup import readable_texts
 from ulr.refinement import Diagnosis, Refinement, Rule, score_all
 from ulr.vectors import unit_rows
 
@@ -242,11 +243,11 @@ class Fitted:
                 strong_share = share_to_read(self.settings, words_to_read(texts))
             if strong_share < 1.0:
                 return self._predict_by_student(texts, n_threads, strong_share)
-        texts = SplitTexts(texts, n_threads)
+        read = SplitTexts(readable_texts(texts), n_threads)
         if vectors is None:
-            vectors = encode_texts(self.text_encoder, texts)
+            vectors = encode_texts(self.text_encoder, read)
         uses_words = getattr(self.rule, "words", None) is not None
-        counts = self._word_counter(texts) if uses_words else None
+        counts = self._word_counter(read) if uses_words else None
         rules, n_jobs = [self.rule, self.initial_rule], n_threads or self.settings.n_jobs
         (labels, unrefined), scores = score_all(vectors, rules, word_counts=counts, n_jobs=n_jobs)
         without = (labels < 0) | empty_texts(texts)

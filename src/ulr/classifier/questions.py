@@ -19,6 +19,7 @@ from ulr.classifier.word_counts import count_words
 from ulr.encoders import encode_texts
 from ulr.errors import ArrayError, LabelError, ModelError, TextError
 from ulr.label_files import shown
+from ulr.markup import readable_texts
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.refinement import EXCLUDED, UNKNOWN
 from ulr.vectors import unit_rows
@@ -196,7 +197,8 @@ def _with_texts(fitted: Fitted, texts: list[str], progress: Progress) -> Fitted:
         raise TextError("a document of known label has no words; leave it out.")
     progress.stage("Encoding", len(texts))
     encoder = text_encoder(settings if documents.strong is None else settings.fast)
-    vectors = encode_texts(encoder, texts, progress)
+    read = readable_texts(texts)
+    vectors = encode_texts(encoder, read, progress)
     if vectors.shape[1] != documents.vectors.shape[1]:
         raise ArrayError(
             "a text that was not fitted can only be added if the fitted ones were encoded by the "
@@ -207,7 +209,7 @@ def _with_texts(fitted: Fitted, texts: list[str], progress: Progress) -> Fitted:
     documents = EncodedTexts(
         every,
         np.concatenate([documents.vectors, vectors]),
-        None if counts is None else vstack([counts, count_words(texts)], format="csr"),
+        None if counts is None else vstack([counts, count_words(read)], format="csr"),
         None if documents.strong is None else documents.strong.extended(every),
     )
     assert fitted.known is not None

@@ -67,6 +67,10 @@ class Settings:
             raise ParameterError(
                 "random_state", f"must be an integer of at least 0; got {self.random_state!r}."
             )
+        refinement.check_positive("max_iter", self.max_iter, or_none=False)
+        refinement.check_positive("n_jobs", self.n_jobs)
+        if self.fit_sample != "auto":
+            refinement.check_positive("fit_sample", self.fit_sample)
         share = self.strong_share
         if share not in ("auto", "budget") and not (_is_number(share) and 0 <= share <= 1):
             raise ParameterError(
@@ -80,8 +84,8 @@ class Settings:
         if not isinstance(number, bool) and not (_is_number(number) and 0 < number <= len(labels)):
             raise ParameterError(
                 "multilabel",
-                "must be True or False, the least chance of a label, such as 0.5, or the "
-                f"mean number of labels, from 1 to {len(labels)}; got {number!r}.",
+                "must be the least chance of a label, such as 0.5, or the mean number of labels, "
+                f"from 1 to {len(labels)}; got {number!r}.",
             )
         if number and self.none_share is not None:
             raise ParameterError(

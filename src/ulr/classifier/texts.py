@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import not_
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ulr.errors import TextError
 from ulr.label_files import shown
 from ulr.labels import LabelSet
+from ulr.markup import plain_texts
 
 # Frequent function words by language, none of them shared with English.
 FUNCTION_WORDS: dict[str, frozenset[str]] = {
@@ -29,10 +31,13 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
     "sv": frozenset("och att det som en inte jag på är för med har av mitt ett".split()),
 }
 _PLACEHOLDERS = frozenset(
-    "n/a na n.a. #n/a nan null nil none <null> (null) (blank) blank empty missing undefined unknown "
-    "tbd - -- --- . .. ... ? ?? _ / x xx xxx".split()
+    "n/a,na,n.a.,#n/a,nan,null,nil,none,blank,empty,missing,undefined,unknown,tbd,x,xx,xxx,deleted,"
+    "removed,redacted,#ref!,#value!,#name?,#div/0!,not applicable,not available,no data,no answer,"
+    "no comment,no comments,object object,k.a.,keine angabe,s/o,n.v.t.,sin datos".split(",")
 )
-_LONGEST_PLACEHOLDER, _MOST_SHOWN = 20, 3  # characters; examples
+# What an export leaves of a page or a form letter: tags, character references, fields to fill in.
+_remains = re.compile(r"<[^<>]*>|&(#?\w+);|\{\{[^{}]*\}\}")
+_LONGEST_PLACEHOLDER, _MOST_SHOWN = 40, 3  # characters; examples
 _SAMPLE = 1000
 _MOST_LANGUAGES = 4
 _MANY = 0.3  # share of texts in another language that is worth a warning
@@ -45,14 +50,14 @@ def as_texts(texts: Any) -> list[str]:
     """Documents as a list of texts.
 
     Lists, arrays, pandas and polars Series, pyarrow arrays, columns of Hugging Face datasets and
-    data frames of one column are accepted; None and NaN are empty texts.
+    data frames of one column are accepted; None and NaN are empty texts. HTML is removed.
     """
     if isinstance(texts, str | bytes):
         raise TextError("texts must be a list of texts; got one text. Put it in a list.")
     texts = _one_column(texts)
     if hasattr(texts, "to_pylist"):  # pyarrow
         texts = texts.to_pylist()
-    if not isinstance(texts, Iterable):
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set):
         raise TextError(f"texts must be a list of texts; got {type(texts).__name__}.")
     documents = []
     for index, text in enumerate(texts):
@@ -64,7 +69,7 @@ def as_texts(texts: Any) -> list[str]:
             raise TextError(f"texts must be strings; number {index} is {shown(text)}.")
     if not documents:
         raise TextError("there are no texts; at least one is needed.")
-    return documents
+    return plain_texts(documents)
 
 
 def _one_column(texts: Any) -> Any:
@@ -78,8 +83,8 @@ def _one_column(texts: Any) -> Any:
         return texts.iloc[:, 0]
     if hasattr(texts, "columns") and hasattr(texts, "get_column"):  # polars
         return texts.get_column(texts.columns[0])
-    if hasattr(texts, "column"):  # pyarrow
-        return texts.column(0)
+    if hasattr(texts, "column_names"):  # pyarrow, Hugging Face datasets
+        return texts[texts.column_names[0]]
     return texts[:, 0]
 
 
@@ -133,9 +138,7 @@ def is_formula(name: str) -> bool:
 def placeholder_note(texts: Sequence[str]) -> str | None:
     """A warning if texts look like placeholders for a missing one, such as ``n/a``."""
     found = Counter(
-        text.strip()
-        for text in texts
-        if len(text) <= _LONGEST_PLACEHOLDER and text.strip().lower() in _PLACEHOLDERS
+        text.strip() for text in texts if len(text) <= _LONGEST_PLACEHOLDER and _is_empty(text)
     )
     if not found:
         return None
@@ -145,6 +148,13 @@ def placeholder_note(texts: Sequence[str]) -> str | None:
         f"{found.total():,} of the texts {verb} ({shown}); they get a label like any other text. "
         "Leave them empty to give them none."
     )
+
+
+def _is_empty(text: str) -> bool:
+    """Whether a text that is not empty says nothing; signs alone, other than emoji, do not."""
+    if text.strip().strip("()[]<>\"'").lower() in _PLACEHOLDERS:
+        return True
+    return bool(text.strip()) and all(category(each)[0] in "CPZ" for each in _remains.sub("", text))
 
 
 def language_note(texts: Sequence[str], languages: Sequence[str] | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -17,6 +18,7 @@ from ulr.cli.cache import cache
 from ulr.cli.classify import classify
 from ulr.cli.encoders import encoders
 from ulr.cli.evaluate import evaluate
+from ulr.cli.export import export
 from ulr.cli.predict import predict
 from ulr.cli.report import report
 from ulr.cli.serve import serve
@@ -43,6 +45,7 @@ app.command()(audit)
 app.command()(suggest)
 app.add_typer(encoders, name="encoders")
 app.command()(cache)
+app.command()(export)
 app.command("train")(train_encoder)
 
 
@@ -82,3 +85,7 @@ def main() -> None:
         # The reader of a pipe, such as `head`, has closed it; that is no error.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # help on a full disk; commands have an answer of their own
+        with contextlib.suppress(OSError):
+            print(f"ulr: {error.strerror or error}.", file=sys.stderr)
+        os._exit(1)  # without another try to print what is left

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ulr.classifier import Settings
@@ -13,6 +12,7 @@ from ulr.cli.console import note
 from ulr.cli.groups import ADVANCED, LABELS, REFINEMENT, option
 from ulr.cli.options import note_no_effect
 from ulr.cli.values import extra_labels_of, fit_sample_of, proportions_of, strong_share_of
+from ulr.files import real_path
 
 if TYPE_CHECKING:
     from ulr.cli.options import InputOptions
@@ -164,9 +164,7 @@ class ClassifierOptions:
         from ulr.labels import is_label_file
 
         own = (*self.labels, self.extra_labels, self.examples, self.extra_texts)
-        return Path(name).resolve() in {
-            Path(each).resolve() for each in own if each and is_label_file(each)
-        }
+        return real_path(name) in {real_path(each) for each in own if each and is_label_file(each)}
 
     def settings(self, progress: Progress, **more: Any) -> Settings:
         """The settings of the classifier and further ones, with the encoder loaded."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -52,7 +54,7 @@ def plain_errors(when_stopped: str = "no file was written") -> Iterator[WatchedO
             yield outputs
         sys.stdout.flush()
     except ParameterError as error:
-        note(f"{_option_of(error.parameter)} {error.problem}")
+        note(_with_options(str(error)))
         raise typer.Exit(1) from None
     except UlrError as error:
         note(error)
@@ -92,10 +94,17 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def _option_of(parameter: str) -> str:
-    """The option that sets a parameter of the classifier."""
+def _with_options(message: str) -> str:
+    """A message about a parameter, its first word, with the options that set parameters."""
+    from ulr.classifier import Settings
+
     others = {"multilabel": "--multi", "none_share": "--none", "random_state": "--seed"}
-    return others.get(parameter, "--" + parameter.replace("_", "-"))
+    names = "|".join(each.name for each in fields(Settings) if "_" in each.name)
+    return re.sub(
+        rf"^\w+|\b({names})\b",
+        lambda found: others.get(found[0], "--" + found[0].replace("_", "-")),
+        message,
+    )
 
 
 def _discard_output() -> None:

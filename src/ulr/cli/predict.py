@@ -18,6 +18,7 @@ from ulr.cli.options import (
     note_replaced,
 )
 from ulr.cli.summaries import print_predictions, print_summary
+from ulr.markup import plain_text
 
 _name_of_file = re.compile(r"[/\\*]|\.[A-Za-z]\w{0,7}$").search
 
@@ -51,7 +52,8 @@ def predict(
         if len(inputs.file) == 1 and _is_text(inputs.file[0]):
             if output.output is not None:
                 note_no_effect("-o", "on a text, whose label is printed")
-            found, chances = fitted.predict(inputs.file, n_threads=1), fitted.chances
+            text = [plain_text(inputs.file[0])]
+            found, chances = fitted.predict(text, n_threads=1), fitted.chances
             labels: Any = fitted.names[found.labels]
             probabilities = found.probabilities
             if (placement := place(fitted, found)) is not None:
@@ -59,7 +61,7 @@ def predict(
             if chances is not None:
                 labels = chances.names(found, fitted.names)
                 probabilities = chances.chances(found)
-            why = explain_texts(fitted, inputs.file, predictions=found) if explain else None
+            why = explain_texts(fitted, text, predictions=found) if explain else None
             print_predictions(fitted.names, labels, probabilities, found.empty, json, why)
             return
         from ulr.jobs import predict as predict_documents

@@ -206,6 +206,10 @@ class _DaskWorkers(Workers):
         self._level = self._logger.level
         self._logger.setLevel(logging.CRITICAL)  # a lost scheduler is one sentence, not a log
         try:
+            if not address.startswith(
+                "inproc:"
+            ):  # a client of a wrong address complains at its end
+                distributed.comm.addressing.get_address_host_port(address)
             self._client: Any = distributed.Client(address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError) as error:
             self._logger.setLevel(self._level)

@@ -13,7 +13,6 @@ Readers of Parquet folders skip names that begin with an underscore.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from ulr.classifier import Fitted, load, save
 from ulr.distributed import storage
 from ulr.encoders import AnyEncoder
 from ulr.errors import ClusterError
-from ulr.files import sha256
+from ulr.files import sha256, temporary_folder
 from ulr.jobs import output_names
 from ulr.refinement import Diagnosis, LabelDiagnosis
 
@@ -114,8 +113,8 @@ class JobFolder:
 
     def write_fit(self, fitted: Fitted, partitions: list[Partition], about: dict[str, Any]) -> Fit:
         """Save the model, then record what it was fitted on."""
-        with tempfile.TemporaryDirectory(prefix="ulr-") as folder:
-            path = Path(folder, "model")
+        with temporary_folder() as folder:
+            path = folder / "model"
             save(fitted, path)
             storage.upload(path, self.model)
             model_hash = _folder_hash(path)
@@ -144,8 +143,7 @@ class JobFolder:
         self, model_hash: str, encoder: AnyEncoder, cache: str | None = None
     ) -> Fitted | None:
         """The model; None if it is not the recorded one."""
-        with tempfile.TemporaryDirectory(prefix="ulr-") as folder:
-            path = Path(folder)
+        with temporary_folder() as path:
             storage.download(self.model, path)
             same = _folder_hash(path) == model_hash
             return load(path, encoder=encoder, cache=cache) if same else None

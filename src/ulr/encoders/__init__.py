@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ulr.encoders.static import StaticEncoder
     from ulr.encoders.torch import TransformerEncoder, load_transformer
     from ulr.encoders.universal import UniversalEncoder
+    from ulr.encoders.weights import find_folder
     from ulr.encoders.words import WordEncoder
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "clear_cache",
     "download_model",
     "encode_texts",
+    "find_folder",
     "fingerprint",
     "inspect_cache",
     "label_encoder",
@@ -73,5 +75,6 @@ __getattr__ = lazy_names(
     static="StaticEncoder",
     torch="TransformerEncoder load_transformer",
     universal="UniversalEncoder",
+    weights="find_folder",
     words="WordEncoder",
 )

@@ -87,7 +87,7 @@ class CachedEncoder(CopiedByReference):
                 f"a cache needs the fingerprint of an encoder, and {type(encoder).__name__} "
                 "has none; give it an attribute 'fingerprint' that identifies its weights."
             )
-        self._encoder, self._folder = encoder, Path(folder)
+        self._encoder = encoder
         self.fingerprint = fingerprint
         self.batch_texts = batch_texts(encoder)
         self.spec: str | None = getattr(encoder, "spec", None)
@@ -97,6 +97,9 @@ class CachedEncoder(CopiedByReference):
         self._lock = threading.RLock()  # guards the connection, the counts and `disabled`
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        if not isinstance(folder, str | Path) or str(folder) == "":
+            raise EncoderError(f"a cache is the name of a folder; got {folder!r}.")
+        self._folder = Path(folder)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

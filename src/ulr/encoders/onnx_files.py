@@ -90,8 +90,11 @@ class OnnxModel:
             return pool(np.asarray(found, dtype=np.float32), inputs["attention_mask"])
 
         batches = _batches([len(each.ids) for each in encoded])[::-1]  # the longest first
-        with ThreadPoolExecutor(min(available_cores(), len(batches))) as threads:
-            found = list(threads.map(run_batch, batches))
+        if len(batches) == 1:  # to count the cores takes as long as to encode some texts
+            found = [run_batch(batches[0])]
+        else:
+            with ThreadPoolExecutor(min(available_cores(), len(batches))) as threads:
+                found = list(threads.map(run_batch, batches))
         rows = np.empty((len(encoded), *found[0].shape[1:]), dtype=np.float32)
         for batch, each in zip(batches, found, strict=True):
             rows[batch] = each

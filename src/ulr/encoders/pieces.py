@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ SPACE = "▁"
 MOST_TEXTS = 16_384  # to split at once: more texts share more pieces, which are looked up once
 _FEWEST_TEXTS = 512  # of a thread
 _MOST_CHARACTERS = 1 << 22
+_FEW_PIECES = 1000  # which Python splits before Arrow is loaded
 _MAX_PIECES = 500_000
 _VALUES_PER_PIECE = 20
 
@@ -163,8 +164,6 @@ def map_slices(work: Callable[[slice], Result], texts: Sequence[str]) -> list[Re
 
 def _split(texts: Sequence[str]) -> Pieces:
     """Split texts at spaces and line ends; lone surrogates are replaced."""
-    import pyarrow as pa
-
     try:
         encoded = [f" {text}".encode() if text else b"" for text in texts]
     except UnicodeEncodeError:
@@ -185,13 +184,21 @@ def _split(texts: Sequence[str]) -> Pieces:
         begins |= is_line_end
         begins[1:] |= is_line_end[:-1]
     starts = np.flatnonzero(begins)
+    counts = np.diff(np.searchsorted(starts, edges))
+    if len(starts) < _FEW_PIECES:
+        bounds = pairwise([*starts.tolist(), len(content)])
+        some = [content[begin:end].decode() for begin, end in bounds]
+        numbers_of = {piece: number for number, piece in enumerate(dict.fromkeys(some))}
+        places = np.fromiter(map(numbers_of.__getitem__, some), np.int32, count=len(some))
+        return Pieces(list(numbers_of), places, counts)
+    import pyarrow as pa
+
     # They follow each other without a gap, so Arrow reads them where they are.
     offsets = pa.py_buffer(np.append(starts, len(content)))
     pieces = pa.LargeStringArray.from_buffers(len(starts), offsets, pa.py_buffer(content))
     numbered = pieces.dictionary_encode()
     # The array's own conversion to NumPy would import pandas.
     places = np.frombuffer(numbered.indices.buffers()[1], np.int32, len(starts))
-    counts = np.diff(np.searchsorted(starts, edges))
     return Pieces(numbered.dictionary.to_pylist(), places, counts)
 
 

@@ -16,6 +16,7 @@ from ulr.progress import NO_PROGRESS, Progress
 from ulr.threads import available_cores
 
 _BATCH_TEXTS = 2048
+_FIRST_TEXTS = 16  # of the first batch; later ones double
 _MOST_THREADS = 4  # reading and writing do not keep up with more
 _COUNTING = threading.Lock()
 
@@ -143,15 +144,17 @@ def encode_texts(
 def _encode_batches(encoder: Encoder, texts: list[str], progress: Progress) -> NDArray[np.float32]:
     size = batch_texts(encoder)
     is_one = len(texts) <= size  # given as they are: they may be `SplitTexts`
-    first = check_vectors(encoder, texts if is_one else texts[:size])
+    end = min(size, _FIRST_TEXTS)  # so that a slow encoder soon shows how long it takes
+    first = check_vectors(encoder, texts if is_one else texts[:end])
     progress.advance(len(first))
     if is_one:
         return first
     vectors = np.empty((len(texts), first.shape[1]), dtype=np.float32)
-    vectors[:size] = first
-    for start in range(size, len(texts), size):
-        batch = texts[start : start + size]
-        vectors[start : start + size] = check_vectors(encoder, batch, vectors.shape[1])
+    vectors[:end] = first
+    while end < len(texts):
+        start, end = end, min(2 * end, end + size)
+        batch = texts[start:end]
+        vectors[start:end] = check_vectors(encoder, batch, vectors.shape[1])
         progress.advance(len(batch))
     return vectors
 

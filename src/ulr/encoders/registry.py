@@ -165,8 +165,8 @@ ENCODERS: dict[str, EncoderKind] = {
         megabytes=23,
         licence="Apache-2.0",
         languages=("en",),
-        modules=("onnxruntime", "onnx"),
-        extra="minilm-int8",
+        modules=("onnxruntime",),
+        extra="minilm",
         model="minilm",
     ),
     "onnx": EncoderKind(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -48,7 +49,8 @@ class PieceTokenizer:
     For a tokenizer that replaces spaces by ``▁``, puts one before the text, does not split texts
     itself, and has no token with a line end or with a ``▁`` after another character: no token
     crosses a piece, so the tokens are those of the whole text. Only a special token, such as
-    ``<s>``, changes what follows it; texts with one are tokenized as a whole.
+    ``<s>``, changes what follows it; texts with one are tokenized as a whole. The tokenizer belongs
+    to this object afterwards.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -56,11 +58,19 @@ class PieceTokenizer:
         # Twice the longest token: a cut may change the last tokens of an unbroken piece, which are
         # then not among those that are used.
         self.characters_per_token = 2 * max(map(len, tokenizer.get_vocab()))
-        self._whole = WholeTextTokenizer(tokenizer)
-        self._pieces = copy.deepcopy(tokenizer)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._normalizer, self._pieces = tokenizer.normalizer, tokenizer
         self._pieces.normalizer = normalizers.Sequence([])
         self._line_end = self._pieces.encode("\n", add_special_tokens=False).ids
         self._memo = PieceMemo(self._tokenize, self._line_end)
+
+    @cached_property
+    def _whole(self) -> WholeTextTokenizer:
+        """The tokenizer as it was given; few texts need it, and a copy takes as long as a hundred."""
+        tokenizer = copy.deepcopy(self._pieces)
+        tokenizer.normalizer = self._normalizer
+        return WholeTextTokenizer(tokenizer)
 
     def __call__(self, texts: list[str], rows: slice = _ALL, /) -> Ragged:
         """Flat token ids of some texts, and their number per text."""

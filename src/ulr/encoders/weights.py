@@ -99,7 +99,7 @@ class PackagedArchive:
                         shutil.copyfileobj(content, target)
 
 
-def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
+def find_folder(name_or_path: str | Path, files: tuple[str, ...], **options: Any) -> Path:
     """A local folder, or one downloaded from the Hugging Face hub, of the files that exist."""
     folder = Path(name_or_path).expanduser()
     if folder.is_dir():
@@ -108,7 +108,7 @@ def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
 
     name = str(name_or_path)
     try:
-        return fetch_files(name, files)
+        return fetch_files(name, files, **options)
     except errors.HFValidationError:
         raise EncoderError(
             f"{name!r} is neither a folder nor the name of a model on the Hugging Face hub."
@@ -124,7 +124,7 @@ def find_folder(name_or_path: str | Path, files: tuple[str, ...]) -> Path:
         ) from None
     except Exception as error:  # network errors have many types
         with contextlib.suppress(Exception):  # a copy from an earlier call
-            return fetch_files(name, files, local_files_only=True)
+            return fetch_files(name, files, **options | {"local_files_only": True})
         raise EncoderError(
             f"{name!r} is not a folder, and the Hugging Face hub cannot be reached to download it "
             f"({first_line(error)}); connect to it, or give the folder of a model."

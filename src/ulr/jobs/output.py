@@ -11,7 +11,7 @@ from typing import IO
 
 from ulr.classifier import Settings
 from ulr.errors import TableError
-from ulr.files import atomic_folder, check_destination
+from ulr.files import atomic_folder, check_destination, real_path
 from ulr.tables import Added, Batch, Table, check_output_name, format_of_name, write_table
 
 _ADDED: dict[str, type] = {"label": str, "confidence": float, "unrefined": str, "why": str}
@@ -64,7 +64,7 @@ class Output:
         for name in output_names([source.name for source in table.sources]):
             if folder.is_dir():
                 check_destination(folder / name, self.force, TableError, "--force")
-                if (folder / name).resolve() in _input_paths(table):
+                if real_path(folder / name) in _input_paths(table):
                     raise TableError(
                         f"{folder / name} is an input, which the output would replace; choose another "
                         "folder."
@@ -73,7 +73,7 @@ class Output:
     def replaces_input(self, table: Table) -> bool:
         """Whether a file of the table is replaced by its labelled copy."""
         is_file = self.path not in (None, "-") and not self.is_folder
-        return is_file and Path(str(self.path)).resolve() in _input_paths(table)
+        return is_file and real_path(str(self.path)) in _input_paths(table)
 
     def check_path(self) -> None:
         """Raise if a file could not be written; called before anything is read."""
@@ -104,7 +104,7 @@ class Output:
 def _input_paths(table: Table) -> set[Path]:
     """The files of a table."""
     paths = (Path(each.path, name) for each in table.sources for name in each.files or ("",))
-    return {path.resolve() for path in paths}
+    return {real_path(path) for path in paths}
 
 
 def _write_files(

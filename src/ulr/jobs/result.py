@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -360,7 +361,13 @@ def sorted_pairs(counts: dict[tuple[int, int], int]) -> Pairs:
     return tuple(sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1])))
 
 
+# Escape sequences, letters that turn the direction of a line, and halves of characters.
+_controls = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
 def excerpt(text: str, most: int = _EXCERPT) -> str:
-    """The beginning of a text, on one line."""
-    text = " ".join(text[: 4 * most].split())
+    """The beginning of a text, on one line that a terminal shows without obeying it."""
+    text = " ".join(_controls.sub("\ufffd", text[: 4 * most]).split())
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -29,6 +29,7 @@ __all__ = [
     "Refinement",
     "Rule",
     "calibrate",
+    "check_positive",
     "choose_method",
     "mean_lead",
     "refine",
@@ -48,4 +49,5 @@ __getattr__ = lazy_names(
     diagnosis="Diagnosis LabelDiagnosis",
     distances="DISTANCES mean_lead",
     result="LinearRule Refinement Rule rule_from_arrays",
+    validation="check_positive",
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ulr.errors import TableError
+from ulr.markup import plain_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +75,7 @@ class Batch:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def texts(self, columns: Sequence[str]) -> list[str]:
-        """The document of each row: its columns, joined by a space; numbers and dates are text."""
+        """The document of each row: its columns, joined, without HTML; numbers and dates are text."""
         parts = []
         for column in columns:
             values = self.column(column)
@@ -95,7 +96,7 @@ class Batch:
                 f"{self.where(place)}: a document of {len(parts[0][place]):,} letters; it can have "
                 f"at most {MOST_LETTERS:,}."
             )
-        return parts[0]
+        return plain_texts(parts[0])
 
 
 Rows = Iterable[tuple[Batch, Added]]  # what is written

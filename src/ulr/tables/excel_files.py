@@ -112,9 +112,11 @@ def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], for
                 for row, cells in enumerate(other_rows):
                     _write_row(sheet, row, cells, f"{table.name} sheet {name!r}")
             workbook.close()
-        except BaseException:
+        except BaseException as error:
             package.discard()
             _close_sheets(workbook)
+            if isinstance(error, xlsxwriter.exceptions.FileCreateError):  # a full disk
+                raise error.args[0] from None
             raise
 
 

@@ -46,8 +46,11 @@ def _decode(text: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError:
         raise
+    except UnicodeEncodeError:
+        raise json.JSONDecodeError("Half of a surrogate pair", text, start) from None
     except (ValueError, RecursionError) as error:
-        raise json.JSONDecodeError(str(error), text, start) from None
+        reason = str(error).partition(";")[0]
+        raise json.JSONDecodeError(reason, text, start) from None
     if text[end:].strip():
         raise json.JSONDecodeError("Extra data", text, end)
     return value

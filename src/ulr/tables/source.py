@@ -188,7 +188,7 @@ def readable(source: Source) -> Iterator[None]:
         # For damaged metadata, pyarrow raises an OSError without a number.
         is_damaged = source.format == "parquet" and getattr(error, "errno", 0) is None
         if is_damaged or type(error).__module__ == "pyarrow.lib":
-            reason = str(error)[:200]
+            reason = str(error)[:200].rstrip(" .")
             raise TableError(f"{source.name} cannot be read as Parquet: {reason}.") from None
         if isinstance(error, OSError) or is_remote(source.path):
             with store_errors(source.name):

@@ -19,7 +19,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from transformers.utils import logging
 
 from ulr.errors import TrainingError
-from ulr.files import atomic_file, atomic_folder, check_destination
+from ulr.files import atomic_file, atomic_folder, check_destination, temporary_folder
 from ulr.progress import NO_PROGRESS, Progress
 from ulr.threads import available_cores
 from ulr.train.instances import Instances
@@ -131,7 +131,7 @@ def _prepared(
         torch.set_num_threads(settings.n_jobs or available_cores())
         logging.set_verbosity_error()
         logging.disable_progress_bar()
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ulr-")))
+        folder = stack.enter_context(temporary_folder())
         scratch = stack.enter_context(tempfile.TemporaryFile())
         instances = Instances(sources, scratch, settings)
         model = load_model(base, settings)

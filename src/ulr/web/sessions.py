@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
@@ -24,6 +23,7 @@ from ulr.classifier import (
     known_labels,
 )
 from ulr.errors import InputError, LabelError, TableError
+from ulr.files import temporary_folder
 from ulr.jobs import Result, guess_text_column
 from ulr.labels import as_label_set
 from ulr.refinement import EXCLUDED
@@ -278,7 +278,8 @@ class Sessions:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self.folder = Path(tempfile.mkdtemp(prefix="ulr-serve-"))  # readable by its owner only
+        self._temporary = ExitStack()
+        self.folder = self._temporary.enter_context(temporary_folder())
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._lock = RLock()
         self.threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="ulr-job")
@@ -331,4 +332,4 @@ class Sessions:
         for id_ in list(self._sessions):
             self.drop(id_)
         self.threads.shutdown()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._temporary.close()

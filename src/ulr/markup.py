@@ -1,0 +1,108 @@
+"""What is read of texts: no HTML and, by encoders, no other markup, addresses or long numbers.
+
+`plain_text` removes HTML from every text that comes in: what people see are plain texts, too. `readable`
+is what encoders and counts of words are given. Every pattern takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+
+_TAGS = (
+    "a abbr acronym address area article aside b base basefont bdi bdo big blockquote body br "
+    "button canvas caption center cite code col colgroup dd del details dfn div dl dt em embed "
+    "fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr "
+    "html i iframe img input ins kbd label legend li link main map mark meta nav noscript nowiki "
+    "object ol optgroup option p param picture pre q ref s samp script section select small "
+    "source span strike strong style sub summary sup svg table tbody td template textarea tfoot "
+    "th thead time title tr tt u ul var video wbr"
+)
+# Only tags that HTML has: ``a < b``, ``vector<int>`` and addresses in angle brackets stay. Contents of
+# style sheets and scripts go with them, unless there is a < in them.
+_markup = re.compile(
+    r"<(style|script)\b[^<>]*>[^<]*</\1\s*>|<![-\[a-z][^<>]*>"
+    rf"|</?(?:{'|'.join(_TAGS.split())})(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+).sub
+# Numbers that lost their ampersand, as in "#39;", are frequent in news feeds.
+_entities = re.compile(
+    r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]{2,31}\d{0,2});|#(?:3[4689]|6[02]|1[4-6]\d|8\d{3});",
+    re.IGNORECASE,
+).sub
+
+_MARKS = r"*_`~|{}\[\]^\\<>"  # of Markdown, wikis, tables, quoted mail
+_has_mark = re.compile(f"[{_MARKS}]").search
+_marks = re.compile(
+    # BBCode, templates of wikis, and marks
+    r"\[/?(?:b|i|u|s|url|img|quote|code|list|\*|size|color|font|center)(?:=[^\[\]]*)?\]"
+    rf"|\{{\{{[^{{}}]*\}}\}}|[{_MARKS}]+",
+    re.IGNORECASE,
+).sub
+_rules = re.compile(r"-{2,}|={2,}|#{2,}|'{2,}").sub
+_spaces = re.compile(" {2,}").sub
+_addresses = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<>\"\])}]+").sub
+_has_long_number = re.compile(r"\d[\d:.,/-]{4}").search
+_long_numbers = re.compile(r"(?<![\w:.,/-])\d[\d:.,/-]{4,}+(?!\w)").sub
+
+
+def plain_text(text: str) -> str:
+    """A text without HTML; entities become the characters that they stand for.
+
+    Examples
+    --------
+    >>> plain_text("<p>Fish &amp; chips<br/>for x < 3</p>")
+    ' Fish & chips for x < 3 '
+    """
+    if ";" in text and ("&" in text or "#" in text):
+        for _ in range(2):  # escaped twice by some exports
+            text = _entities(lambda entity: html.unescape(f"&{entity[0].lstrip('&')}"), text)
+    # Encoders take a space that does not break for a part of the word.
+    text = text.replace("\xa0", " ")
+    return _spaces(" ", _markup(" ", text)) if "<" in text else text
+
+
+def plain_texts(texts: Iterable[str]) -> list[str]:
+    """Texts without HTML; those without any of its characters are returned as they are."""
+    return [
+        plain_text(text) if "<" in text or ";" in text or "\xa0" in text else text for text in texts
+    ]
+
+
+def readable(text: str) -> str:
+    """A text without marks, web addresses and numbers of five digits or more, not all in capitals.
+
+    Encoders cut them into many tokens that say nothing (benchmarks/markup.py). A text that has nothing
+    else stays as it is.
+
+    Examples
+    --------
+    >>> readable("**Refund** for order 2024-001734, see https://example.org/r?id=7")
+    'Refund for order , see'
+    >>> readable("MY CARD WAS CHARGED TWICE")
+    'my card was charged twice'
+    """
+    found = without_marks(text)
+    if found.isupper():
+        return found.lower()
+    return found or text
+
+
+def without_marks(text: str) -> str:
+    """A text without marks, web addresses and numbers of five digits or more."""
+    found = text
+    if "://" in found or "www." in found:
+        found = _addresses(" ", found)
+    if _has_mark(found):
+        found = _marks(" ", found)
+    if "--" in found or "==" in found or "##" in found or "''" in found:
+        found = _rules(" ", found)
+    if _has_long_number(found):
+        found = _long_numbers(" ", found)
+    return text if found is text else _spaces(" ", found).strip(" ")
+
+
+def readable_texts(texts: Iterable[str]) -> list[str]:
+    """What encoders are given of some texts."""
+    return list(map(readable, texts))
