@@ -79,7 +79,7 @@ def readable(text: str) -> str:
     Examples
     --------
     >>> readable("**Refund** for order 2024-001734, see https://example.org/r?id=7")
-    'Refund for order , see'
+    'Refund for order see'
     >>> readable("MY CARD WAS CHARGED TWICE")
     'my card was charged twice'
     """
