@@ -2,6 +2,7 @@
 
     python -m benchmarks.llm --data DIR [--budget 100] [--cache VECTORS] [--write docs/llm.md]
     python -m benchmarks.llm --data DIR --llm URL --llm-process PID --answers FOLDER [--set agnews]
+        [--kept]
 
 Without a model, advisers are simulated: they know the truth and err as often as is said, so that the
 weighting of answers is measured for good and bad advisers. With one, it is asked, and what its process
@@ -12,6 +13,7 @@ documents are used (`--documents`); the truth is used to simulate and to report.
 from __future__ import annotations
 
 import csv
+import math
 import os
 import random
 import sys
@@ -20,6 +22,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +40,6 @@ from ulr.classifier.advice import (
     ask_labels,
     ask_phrases,
     attracting,
-    confirmed,
     documents_to_ask,
     learn,
     random_documents,
@@ -48,7 +50,7 @@ from ulr.labels import LabelSet, as_label_set
 Adviser = Callable[..., str]
 EXAMPLES = Path(__file__).parent.parent / "examples"
 _TIMED = 200  # documents that are encoded once more, to time it
-_JUDGED = 33  # random documents that judge phrases, as with 100 questions
+_QUESTIONS = 100  # whose cost is told, and within which an adviser does what it does by default
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,11 @@ class Model:
         self.bench, self._process = bench, options.llm_process
         self._costs = Path(options.answers) / "cost.csv"
         self.adviser = OpenAIAdviser(
-            options.llm, options.llm_model, timeout=900.0, cache=options.answers
+            options.llm,
+            options.llm_model,
+            timeout=900.0,
+            cache=options.answers,
+            dry_run=options.kept,
         )
 
     @contextmanager
@@ -176,50 +182,76 @@ class Model:
         with self.measured("documents") as interview:
             return ask_labels(interview, fitted, rows, self.bench.corpus.labels)
 
+    def alone(self, rows: NDArray[np.intp]) -> tuple[Answers, int]:
+        """Its labels of random documents, and how many were asked about.
+
+        Of kept answers, those up to the first one that is missing: answers that were given for
+        documents that were chosen are not of random ones.
+        """
+        for n in range(len(rows) if self.adviser.dry_run else 0):
+            sent = self.adviser.sent
+            self.labels(rows[n : n + 1])
+            if self.adviser.sent > sent:
+                rows = rows[:n]
+                break
+        return self.labels(rows), len(rows)
+
     def seconds(self) -> float:
         """CPU seconds per question about a document, of all that were sent."""
         rows = list(csv.reader(self._costs.open(newline="")))
         own = [row for row in rows if row[:2] == [self.bench.name, "documents"]]
         return sum(float(row[3]) for row in own) / sum(int(row[2]) for row in own)
 
+    def cell(self, fitted: Callable[[], Fitted]) -> str:
+        """The accuracy of a fit; a dash where not all of its questions are answered."""
+        sent = self.adviser.sent
+        found = fitted()
+        missing = self.adviser.dry_run and self.adviser.sent > sent
+        return "–" if missing else f"{self.bench.accuracy(found):.1f}"
+
 
 def model_rows(model: Model, budgets: list[int], n_random: int) -> tuple[str, str]:
     """A row of accuracy and one of cost: the model, the classifier, and both."""
     bench, fitted, truth = model.bench, model.bench.fitted, model.bench.corpus.truth
     free = random_documents(fitted)
-    own = model.labels(free[:n_random])
-    right = int((own.labels == truth[own.rows]).sum())
-    cells = [f"{100 * right / n_random:.0f} ({n_random})", f"{bench.alone:.1f}"]
-    for budget in budgets:
-        judged = free[: min(50, budget // 3)]
-        chosen = documents_to_ask(fitted, judged, budget - len(judged))
-        learnt = learn(fitted, model.labels(chosen), model.labels(judged))[0]
-        cells.append(f"{bench.accuracy(learnt):.1f}")
-    judged, others = np.split(free[:n_random], [min(50, n_random // 3)])
-    learnt = learn(fitted, model.labels(others), model.labels(judged))[0]
+    own, n_own = model.alone(free[:n_random])
+    right = 100 * float((own.labels == truth[own.rows]).sum()) / n_own
+    margin = 196 * math.sqrt(right / 100 * (1 - right / 100) / n_own)
+
+    def learnt(budget: int, at_random: bool) -> Fitted:
+        judged, others = np.split(free[:budget], [min(50, budget // 3)])
+        rows = others if at_random else documents_to_ask(fitted, judged, len(others))
+        return learn(fitted, model.labels(rows), model.labels(judged))[0]
+
+    def described() -> Fitted:
+        with model.measured("labels") as interview:
+            found = ask_phrases(interview, fitted, list(bench.corpus.labels))
+        return with_phrases(fitted, attracting(fitted, found))
+
+    def advised() -> Fitted:
+        with model.measured("all"):
+            return bench.advised(model.adviser, _QUESTIONS)
+
     guessing = Simulated(bench.corpus, 1 / len(bench.corpus.labels))
-    cells += [f"{bench.accuracy(each):.1f}" for each in (learnt, bench.advised(guessing, n_random))]
-    with model.measured("labels") as interview:
-        phrases = attracting(fitted, ask_phrases(interview, fitted, list(bench.corpus.labels)))
-    described = with_phrases(fitted, phrases)
-    kept = "kept" if confirmed(fitted, described, model.labels(free[:_JUDGED])) else "dropped"
-    cells.append(f"{bench.accuracy(described):.1f} ({kept})")
-    with model.measured("all"):
-        cells.append(f"{bench.accuracy(bench.advised(model.adviser, 100)):.1f}")
+    cells = [f"{right:.0f} ± {margin:.0f} ({n_own})", f"{bench.alone:.1f}"]
+    cells += [model.cell(partial(learnt, budget, False)) for budget in budgets]
+    cells += [model.cell(partial(learnt, budget, True)) for budget in budgets]
+    cells += [f"{bench.accuracy(bench.advised(guessing, _QUESTIONS)):.1f}"]
+    cells += [model.cell(described), model.cell(advised)]
     question, alone = model.seconds(), 10_000 * bench.seconds
-    asked, advised = 10_000 * question, alone + 100 * question
-    costs = [f"{question:.2f}", f"{asked:,.0f}", f"{alone:,.0f}", f"{advised:,.0f}"]
-    costs.append(f"{asked / advised:.0f}")
-    rows = [" | ".join([bench.corpus.title, *row]) for row in (cells, costs)]
-    return f"| {rows[0]} |", f"| {rows[1]} |"
+    asked, both = 10_000 * question, alone + _QUESTIONS * question
+    costs = [f"{each:,.0f}" for each in (asked, alone, both)] + [f"1/{asked / both:.0f}"]
+    rows = [" | ".join(row) for row in (cells, [f"{question:.1f}", *costs])]
+    return f"| {bench.corpus.title} | {rows[0]} |", f"| {bench.corpus.title} | {rows[1]} |"
 
 
 def model_tables(models: list[Model], budgets: list[int], n_random: int) -> str:
     """Accuracy and cost with a real model, a row per corpus."""
     accuracy = ["set", "model alone (documents)", "`ulr` alone"]
-    accuracy += [f"{budget} labels" for budget in budgets]
-    accuracy += [f"{n_random} random ones", f"{n_random} guessed ones", "phrases", "both, 100"]
-    cost = ["set", "a question", "model", "`ulr`", "`ulr` and 100 questions", "times less"]
+    accuracy += [f"{budget} chosen" for budget in budgets]
+    accuracy += [f"{budget} random" for budget in budgets]
+    accuracy += [f"{_QUESTIONS} guessed", "phrases", f"both, {_QUESTIONS}"]
+    cost = ["set", "a question", "model", "`ulr`", f"`ulr` and {_QUESTIONS} questions", "share"]
     tables = [[f"| {' | '.join(each)} |", "|---" * len(each) + "|"] for each in (accuracy, cost)]
     for model in models:
         for table, row in zip(tables, model_rows(model, budgets, n_random), strict=True):
@@ -240,6 +272,9 @@ def main() -> None:
         "--llm-process", type=int, help="its process, whose CPU seconds are counted"
     )
     parser.add_argument("--answers", default="answers", help="folder for the answers of the model")
+    parser.add_argument(
+        "--kept", action="store_true", help="use kept answers only, and ask nothing"
+    )
     parser.add_argument("--budget", type=int, action="append", help="questions; repeatable")
     parser.add_argument("--random", type=int, default=100, help="documents for the model alone")
     options = parser.parse_args()

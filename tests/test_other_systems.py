@@ -92,7 +92,7 @@ def run_elsewhere(tmp_path, *jobs, **environment):
         input=lines.encode(),
         capture_output=True,
         env=os.environ | {"PYTHONPATH": path, **environment},
-        timeout=120,
+        timeout=300,
     )
 
 

@@ -99,6 +99,14 @@ def test_labels_that_a_spreadsheet_would_calculate_are_warned_of(classify, tmp_p
     )
 
 
+def test_other_cells_that_a_spreadsheet_would_calculate(classify, tmp_path):
+    source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
+    result = classify(source, "--none", "0.3", "--none-label", "=1+1")
+    assert (result.code, "opens the labels '=1+1' in a CSV file" in result.out) == (0, True)
+    result = classify(source, "--prefix", "=", "-o", "out.csv")
+    assert (result.code, "--prefix begins like a formula" in result.err) == (1, True)
+
+
 def test_texts_do_not_control_the_terminal(classify, tmp_path):
     texts = ["goal \x1b[31mstriker\x07", "bank \x1b]0;x\x07 profit", "rain \u202e fog"]
     source = write(tmp_path / "in.csv", [["text"], *[[text] for text in texts]])

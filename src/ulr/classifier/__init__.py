@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ulr.classifier.questions import ask, correct
     from ulr.classifier.settings import Settings, resolve
     from ulr.classifier.suggestions import Merge, MissingLabel, Split, Suggestions, suggest
-    from ulr.classifier.texts import as_texts, empty_texts, is_missing, label_notes
+    from ulr.classifier.texts import as_texts, empty_texts, is_formula, is_missing, label_notes
     from ulr.classifier.updating import Drift, LabelShare, update
     from ulr.classifier.word_counts import count_words
 
@@ -76,6 +76,7 @@ __all__ = [
     "encode_labels",
     "explain",
     "fit",
+    "is_formula",
     "is_missing",
     "known_labels",
     "label_notes",
@@ -111,7 +112,7 @@ __getattr__ = lazy_names(
     questions="ask correct",
     settings="Settings resolve",
     suggestions="Merge MissingLabel Split Suggestions suggest",
-    texts="as_texts empty_texts is_missing label_notes",
+    texts="as_texts empty_texts is_formula is_missing label_notes",
     updating="Drift LabelShare update",
     word_counts="count_words",
 )

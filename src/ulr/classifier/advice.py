@@ -253,9 +253,13 @@ def learn(
 
 
 def _trusted(fitted: Fitted, answers: Answers) -> tuple[NDArray[np.bool_], float]:
-    """The answers that are probably right, and the estimated accuracy of the adviser."""
+    """Which answers are probably right, none of an adviser that mostly guesses; its accuracy."""
     chances, accuracy = chances_of_answers(_posterior(fitted, answers.rows), answers.labels)
-    return trusted(chances, accuracy, fitted.n_labels), accuracy
+    used, by_chance = chances > _LEAST_CHANCE, 1.0 / fitted.n_labels
+    kappa = (accuracy - by_chance) / (1.0 - by_chance)
+    if kappa < _LEAST_KAPPA or used.sum() < _LEAST_USED * len(used):
+        used[:] = False
+    return used, accuracy
 
 
 def _loses_trust(before: Fitted, after: Fitted) -> bool:
@@ -380,15 +384,6 @@ def _equal_errors(accuracy: float, n_labels: int) -> Float:
     errors = np.full((n_labels, n_labels), (1.0 - accuracy) / (n_labels - 1))
     np.fill_diagonal(errors, accuracy)
     return errors
-
-
-def trusted(chances: Float, accuracy: float, n_labels: int) -> NDArray[np.bool_]:
-    """(n,) answers that are probably right; none of an adviser that mostly guesses."""
-    used = chances > _LEAST_CHANCE
-    kappa = (accuracy - 1.0 / n_labels) / (1.0 - 1.0 / n_labels)
-    if kappa < _LEAST_KAPPA or (len(used) and used.mean() < _LEAST_USED):
-        return np.zeros(len(used), dtype=bool)
-    return used
 
 
 def _interval(agreeing: int, n: int) -> tuple[float, float]:

@@ -344,7 +344,8 @@ def _notes(fitted: Fitted, texts: Sequence[str]) -> tuple[str, ...]:
     language = _language_note(texts, settings)
     advice = getattr(settings.encoder, "advice", None)
     others = placeholder_note(texts), language, advice
-    return (*label_notes(settings.label_set), *filter(None, others))
+    none_label = None if settings.none_share is None else str(settings.none_label)
+    return (*label_notes(settings.label_set, none_label), *filter(None, others))
 
 
 def _diagnose(fitted: Fitted, notes: tuple[str, ...]) -> Diagnosis | None:

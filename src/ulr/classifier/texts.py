@@ -111,7 +111,7 @@ def empty_texts(texts: Sequence[str]) -> NDArray[np.bool_]:
     return np.fromiter(map(not_, map(str.strip, texts)), dtype=bool, count=len(texts))
 
 
-def label_notes(label_set: LabelSet) -> list[str]:
+def label_notes(label_set: LabelSet, none_label: str | None = None) -> list[str]:
     """Warnings about names that differ only in case, or that a spreadsheet would calculate."""
     by_case: dict[str, list[str]] = {}
     for name in label_set.names:
@@ -121,7 +121,8 @@ def label_notes(label_set: LabelSet) -> list[str]:
         for names in by_case.values()
         if len(names) > 1
     ]
-    formulas = [shown(name) for name in label_set.names if is_formula(name)]
+    written = (*label_set.names, *filter(None, [none_label]))
+    formulas = [shown(name) for name in written if is_formula(name)]
     if formulas:
         notes.append(
             f"A spreadsheet that opens the labels {', '.join(formulas[:_MOST_FORMULAS])} in a CSV file "

@@ -190,8 +190,13 @@ class OutputOptions:
         explain: bool = False,
     ) -> Output:
         """The output, after checks that need no input; `others` are further files to write."""
+        from ulr.classifier import is_formula
         from ulr.jobs import Output
 
+        if is_formula(f"{self.prefix}label"):
+            raise InputError(
+                "--prefix begins like a formula, which spreadsheets run; choose another."
+            )
         if self.prefix != "ulr_" and self.output is None:
             note_no_effect("--prefix", "without -o")
         if self.force and {self.output, *others} <= {None, "-"}:

@@ -67,7 +67,8 @@ def predict(
         from ulr.jobs import predict as predict_documents
 
         target = output.checked(json, explain=explain)
-        for sentence in label_notes(fitted.settings.label_set):
+        none_label = None if fitted.none is None else fitted.none.name
+        for sentence in label_notes(fitted.settings.label_set, none_label):
             note(sentence)
         with ProgressBar() as progress, inputs.open() as documents:
             note_replaced(target, documents)
