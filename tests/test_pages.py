@@ -262,10 +262,9 @@ def test_links_of_the_readme_lead_somewhere():
 
 
 def test_few_blocks_are_not_run():
-    # Blocks that are not run without a package are run with it, in tests/integrations.
-    skipped = sum(
-        (kind in CODE and not runs) or "# not run" in code.replace("# not run without", "")
-        for page in PAGES
-        for kind, code, runs in blocks_of(page)
-    )
-    assert skipped <= 20
+    """Those that need a further package are run by tests/integrations/test_page.py."""
+    blocks = [block for page in PAGES for block in blocks_of(page) if block[0] in CODE]
+    skipped = [
+        code for _, code, runs in blocks if not runs or re.search(r"# not run(?! without)", code)
+    ]
+    assert len(skipped) <= len(blocks) / 4
