@@ -167,6 +167,16 @@ def test_an_output_is_not_written_where_another_one_cannot_be(classify, tmp_path
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have names of letters only")
+def test_names_of_files_may_be_any_bytes(classify, tmp_path, read_csv):
+    (tmp_path / "texts").mkdir()
+    for name, text in zip((b"a\xff.txt", b"b.txt"), TEXTS, strict=False):
+        with open(os.path.join(os.fsencode(tmp_path / "texts"), name), "w") as file:
+            file.write(text)
+    assert classify("texts", "-o", "out.csv").code == 0
+    assert [row["file"] for row in read_csv(tmp_path / "out.csv")] == ["a\ufffd.txt", "b.txt"]
+
+
 def test_links_that_lead_to_themselves_are_refused(classify, tmp_path):
     source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
     (tmp_path / "loop.csv").symlink_to("loop.csv")
