@@ -78,6 +78,27 @@ def test_an_output_never_replaces_one_of_several_inputs(classify, tmp_path, clus
     assert (tmp_path / "in" / "a.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "command_line",
+    [
+        "ask {} -o {} --force",
+        "suggest {} --labels-out {} --force",
+        "classify {} --report {} --force",
+    ],
+)
+def test_only_a_labelled_copy_replaces_an_input(
+    command, word_vectors, tmp_path, monkeypatch, command_line
+):
+    monkeypatch.chdir(tmp_path)
+    name = "in.html" if "--report" in command_line else "in.csv"
+    source = write(tmp_path / name, [["text"], *[[text] for text in TEXTS]])
+    before = source.read_bytes()
+    task = command_line.replace("{}", name).split()
+    result = command(*task, "--format", "csv", "-l", LABELS, "--encoder", word_vectors)
+    assert (result.code, f"{name} is an input, which would be replaced" in result.err) == (1, True)
+    assert source.read_bytes() == before
+
+
 def test_an_output_never_replaces_the_labels(classify, tmp_path):
     source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
     labels = write(
