@@ -395,6 +395,7 @@ def run_forked(work: Callable[[], object], folder: Path, stdin: bytes = b"") -> 
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
         except BaseException:
             traceback.print_exc()
+        gc.collect()  # what complains when it is freed, as at the end of a process
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()

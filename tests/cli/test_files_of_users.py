@@ -2,6 +2,7 @@
 
 import csv
 import os
+import random
 import subprocess
 import sys
 
@@ -215,3 +216,34 @@ def test_help_on_a_full_disk_is_one_sentence():
             [sys.executable, "-m", "ulr", "--help"], stdout=full, stderr=subprocess.PIPE
         )
     assert (run.returncode, run.stderr) == (1, b"ulr: No space left on device.\n")
+
+
+FULL = """
+import resource, sys
+from typer.testing import CliRunner
+from ulr.cli import app
+CliRunner().invoke(app, [*sys.argv[2:], "few.csv"])  # converts the word vectors
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+for options in sys.argv[1].split(";"):
+    result = CliRunner().invoke(app, [*sys.argv[2:], *options.split()])
+    print(options, result.exit_code, repr(result.exception), repr(result.stderr))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the size of files cannot be limited")
+def test_a_full_disk_is_one_sentence_for_every_output(word_vectors, tmp_path):
+    draw = random.Random(0)
+    rows = [[draw.choice(TEXTS) + f" {draw.random()}"] for _ in range(400)]
+    write(tmp_path / "in.csv", [["text"], *rows])
+    write(tmp_path / "few.csv", [["text"], *rows[:3]])  # a workbook that is too large at its end
+    outputs = [f"in.csv -o out.{each}" for each in ("csv", "jsonl.gz", "json", "parquet", "xlsx")]
+    outputs += ["few.csv -o out.xlsx", "in.csv --save-model saved", "in.csv --report report.html"]
+    task = ["classify", "-l", LABELS, "--encoder", word_vectors]
+    command = [sys.executable, "-c", FULL, ";".join(outputs), *task]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert (len(lines), run.stderr) == (len(outputs), "")
+    for options, line in zip(outputs, lines, strict=True):
+        assert line.startswith(f"{options} 1 SystemExit(1) 'ulr: "), line
+        assert line.endswith("File too large.\\n'"), line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.csv", "in.csv"]
