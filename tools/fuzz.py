@@ -395,6 +395,7 @@ def run_forked(work: Callable[[], object], folder: Path, stdin: bytes = b"") -> 
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
         except BaseException:
             traceback.print_exc()
+        gc.collect()  # what complains when it is freed, as at the end of a process
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -502,9 +503,8 @@ def output_problem(case: Case, code: int) -> str:
     )
     try:
         n_in = count_rows(case.source, how)
-        n_out = count_rows(
-            str(case.output), TableFormat(header=has_header, sheet=given.get("--sheet"))
-        )
+        sheet = given.get("--sheet") if case.source.endswith(".xlsx") else None  # else there is one
+        n_out = count_rows(str(case.output), TableFormat(header=has_header, sheet=sheet))
         if n_in + 1 == n_out and not has_header:  # other formats get a header
             n_out -= 1
     except UlrError as error:

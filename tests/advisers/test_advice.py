@@ -249,6 +249,7 @@ def test_without_the_option_nothing_is_sent(command, server, table, word_vectors
     ("options", "match"),
     [
         (["--llm", "localhost:11434", "--llm-model", "m"], "must begin with http"),
+        (["--llm", "http://[::1/v1", "--llm-model", "m"], "must begin with http"),
         (["--llm", "http://localhost:11434/v1"], "add --llm-model"),
         (
             ["--llm", "http://a", "--llm-model", "m", "--cluster", "local", "-o", "o/"],

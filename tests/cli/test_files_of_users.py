@@ -2,6 +2,7 @@
 
 import csv
 import os
+import random
 import subprocess
 import sys
 
@@ -76,6 +77,27 @@ def test_an_output_never_replaces_one_of_several_inputs(classify, tmp_path, clus
         result = classify("in/a.csv", "in/b.csv", "-o", "in/b.csv", "--force")
         assert "is one of several inputs" in result.err
     assert (tmp_path / "in" / "a.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command_line",
+    [
+        "ask {} -o {} --force",
+        "suggest {} --labels-out {} --force",
+        "classify {} --report {} --force",
+    ],
+)
+def test_only_a_labelled_copy_replaces_an_input(
+    command, word_vectors, tmp_path, monkeypatch, command_line
+):
+    monkeypatch.chdir(tmp_path)
+    name = "in.html" if "--report" in command_line else "in.csv"
+    source = write(tmp_path / name, [["text"], *[[text] for text in TEXTS]])
+    before = source.read_bytes()
+    task = command_line.replace("{}", name).split()
+    result = command(*task, "--format", "csv", "-l", LABELS, "--encoder", word_vectors)
+    assert (result.code, f"{name} is an input, which would be replaced" in result.err) == (1, True)
+    assert source.read_bytes() == before
 
 
 def test_an_output_never_replaces_the_labels(classify, tmp_path):
@@ -167,6 +189,16 @@ def test_an_output_is_not_written_where_another_one_cannot_be(classify, tmp_path
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have names of letters only")
+def test_names_of_files_may_be_any_bytes(classify, tmp_path, read_csv):
+    (tmp_path / "texts").mkdir()
+    for name, text in zip((b"a\xff.txt", b"b.txt"), TEXTS, strict=False):
+        with open(os.path.join(os.fsencode(tmp_path / "texts"), name), "w") as file:
+            file.write(text)
+    assert classify("texts", "-o", "out.csv").code == 0
+    assert [row["file"] for row in read_csv(tmp_path / "out.csv")] == ["a\ufffd.txt", "b.txt"]
+
+
 def test_links_that_lead_to_themselves_are_refused(classify, tmp_path):
     source = write(tmp_path / "in.csv", [["text"], *[[text] for text in TEXTS]])
     (tmp_path / "loop.csv").symlink_to("loop.csv")
@@ -184,3 +216,34 @@ def test_help_on_a_full_disk_is_one_sentence():
             [sys.executable, "-m", "ulr", "--help"], stdout=full, stderr=subprocess.PIPE
         )
     assert (run.returncode, run.stderr) == (1, b"ulr: No space left on device.\n")
+
+
+FULL = """
+import resource, sys
+from typer.testing import CliRunner
+from ulr.cli import app
+CliRunner().invoke(app, [*sys.argv[2:], "few.csv"])  # converts the word vectors
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+for options in sys.argv[1].split(";"):
+    result = CliRunner().invoke(app, [*sys.argv[2:], *options.split()])
+    print(options, result.exit_code, repr(result.exception), repr(result.stderr))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the size of files cannot be limited")
+def test_a_full_disk_is_one_sentence_for_every_output(word_vectors, tmp_path):
+    draw = random.Random(0)
+    rows = [[draw.choice(TEXTS) + f" {draw.random()}"] for _ in range(400)]
+    write(tmp_path / "in.csv", [["text"], *rows])
+    write(tmp_path / "few.csv", [["text"], *rows[:3]])  # a workbook that is too large at its end
+    outputs = [f"in.csv -o out.{each}" for each in ("csv", "jsonl.gz", "json", "parquet", "xlsx")]
+    outputs += ["few.csv -o out.xlsx", "in.csv --save-model saved", "in.csv --report report.html"]
+    task = ["classify", "-l", LABELS, "--encoder", word_vectors]
+    command = [sys.executable, "-c", FULL, ";".join(outputs), *task]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert (len(lines), run.stderr) == (len(outputs), "")
+    for options, line in zip(outputs, lines, strict=True):
+        assert line.startswith(f"{options} 1 SystemExit(1) 'ulr: "), line
+        assert line.endswith("File too large.\\n'"), line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.csv", "in.csv"]

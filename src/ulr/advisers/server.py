@@ -22,6 +22,13 @@ _ANSWER_TOKENS = 256  # of an answer; a server that thinks before it answers nee
 _THINKING_TOKENS = 4096
 
 
+def _is_address(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in ("http", "https")
+    except ValueError:  # a bracket that is not closed
+        return False
+
+
 class OpenAIAdviser:
     """Asks a language model: OpenAI, vLLM, Ollama, llama.cpp, LM Studio and others.
 
@@ -73,7 +80,7 @@ class OpenAIAdviser:
         cache: str | Path | None = None,
         dry_run: bool = False,
     ) -> None:
-        if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https"):
+        if not isinstance(url, str) or not _is_address(url):
             raise AdviserError(
                 f"the address of a language model must begin with http:// or https://; got {url!r}."
             )

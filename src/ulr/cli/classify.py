@@ -14,6 +14,7 @@ from ulr.cli.options import (
     InputOptions,
     Json,
     OutputOptions,
+    check_no_input,
     note_no_effect,
     note_replaced,
 )
@@ -83,6 +84,7 @@ def classify(
             check_report_path(report, output.force)
         with ProgressBar() as progress, inputs.open() as documents:
             note_replaced(target, documents)
+            check_no_input(documents, save_model, report)
             settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
             if llm.llm and llm.llm_dry_run:

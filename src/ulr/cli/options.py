@@ -233,6 +233,15 @@ def note_replaced(output: Output, documents: Documents) -> None:
         note(f"the input {output.path} will be replaced by its labelled copy.")
 
 
+def check_no_input(documents: Documents, *names: str | None) -> None:
+    """Refuse files, other than a labelled copy, that would replace an input."""
+    from ulr.jobs import Output
+
+    for name in filter(None, names):
+        if Output(name).replaces_input(documents.table):
+            raise InputError(f"{name} is an input, which would be replaced; choose another name.")
+
+
 Json = Annotated[bool, option(OUTPUT, "--json", help="Print the summary as JSON.")]
 Truth = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, plain_errors, print_json
 from ulr.cli.groups import OUTPUT, option, option_groups
 from ulr.cli.language_model import LanguageModelOptions, print_plan
-from ulr.cli.options import InputOptions, Json, Truth
+from ulr.cli.options import InputOptions, Json, Truth, check_no_input
 from ulr.cli.summaries import print_summary
 
 
@@ -41,6 +41,7 @@ def report(
 
         check_report_path(output, force)
         with ProgressBar() as progress, inputs.open() as documents:
+            check_no_input(documents, output)
             settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
             if llm.llm and llm.llm_dry_run:

@@ -8,7 +8,7 @@ from ulr.cli.classifier_options import ClassifierOptions
 from ulr.cli.console import ProgressBar, new_console, plain_errors, print_json
 from ulr.cli.groups import LABELS, OUTPUT, option, option_groups
 from ulr.cli.language_model import LanguageModelOptions, print_sent
-from ulr.cli.options import InputOptions, Json, note_no_effect
+from ulr.cli.options import InputOptions, Json, check_no_input, note_no_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,6 +64,7 @@ def suggest(
             if given and labels_out is None:
                 note_no_effect(name, "without --labels-out")
         with ProgressBar() as progress, inputs.open() as documents:
+            check_no_input(documents, labels_out)
             settings = classifier.settings(progress, **llm.parameters(classifier.cache))
             support = classifier.support(settings, inputs, documents)
             found = suggest_labels(documents, settings, progress, support=support)

@@ -107,6 +107,10 @@ def _check(documents: Documents, settings: Settings, output: Output) -> None:
     if output.is_folder:
         raise TableError("the rows to label are one file; name it with -o, such as -o ask.csv.")
     output.check(documents.table, settings, refined=False)
+    if output.replaces_input(documents.table):
+        raise TableError(
+            f"{output.path} is an input, which would be replaced; choose another name."
+        )
     if output.path is not None and LABEL_COLUMN in documents.table.columns:
         raise TableError(
             f"{documents.table.name} already has a column {LABEL_COLUMN!r}, which the answers are "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import pickle
 import subprocess
@@ -149,13 +148,14 @@ class _Package:
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+        self._file: IO[bytes] | None = file
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+        # Not a file in memory, which can be freed before the archive.
+        return (lambda *_: 0) if self._file is None else getattr(self._file, name)
 
     def discard(self) -> None:
-        self._file = io.BytesIO()
+        self._file = None
 
 
 def _close_sheets(workbook: Any) -> None:

@@ -56,7 +56,10 @@ def batches(source: Source) -> Iterator[Batch]:
 def _file_batches(source: Source) -> Iterator[Batch]:
     start = 0
     documents = ((name, _document(source, name)) for name in source.files)
-    for names, texts in in_batches(documents):
+    for paths, texts in in_batches(documents):
+        names = [
+            os.fsencode(path).decode("utf-8", "replace") for path in paths
+        ]  # any bytes can be one
         columns = {"file": pa.array(names, pa.string()), "text": pa.array(texts, pa.string())}
         yield Batch(source.name, start, pa.record_batch(columns))
         start += len(names)
