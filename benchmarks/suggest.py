@@ -27,10 +27,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish, shown
 from reproduction.datasets import DATASETS
 from reproduction.documents import read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import (
     EncodedTexts,
     Fitted,
@@ -163,7 +163,7 @@ def measure(task: Task, encoder: str, cache: str | None, detail: bool) -> Iterat
         yield row
 
 
-def summary(task: Task, encoder: str, rows: list[Row]) -> str:
+def summary(task: Task, encoder: str, rows: list[Row]) -> list[str]:
     """A row of the table."""
     hidden = [row for row in rows if row.hidden >= 0]
     found = [row for row in hidden if row.found]
@@ -172,7 +172,7 @@ def summary(task: Task, encoder: str, rows: list[Row]) -> str:
     def mean(values: list[float]) -> str:
         return f"{100 * np.mean(values):.0f}" if values else "–"
 
-    cells = (
+    return [
         f"{task.name}, {len(task.texts):,}",
         f"`{encoder}`",
         f"{len(found)} of {len(hidden)}",
@@ -183,8 +183,7 @@ def summary(task: Task, encoder: str, rows: list[Row]) -> str:
         mean([row.with_name for row in hidden]),
         f"{len(by_kmeans)} of {len(hidden)}",
         mean([row.kmeans_purity for row in by_kmeans]),
-    )
-    return f"| {' | '.join(cells)} |"
+    ]
 
 
 def main() -> None:
@@ -207,16 +206,16 @@ def main() -> None:
         "KMeans found",
         "purity",
     )
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for encoder in options.encoder or ["static"]:
-        for name in options.set or [*DATASETS, *FURTHER]:
-            task = read_task(name, options.data, options.documents)
-            cache = None if encoder == "static" else options.cache
-            rows = list(measure(task, encoder, cache, options.detail))
-            lines.append(summary(task, encoder, rows))
-            print(lines[-1], flush=True)
-    if options.write:
-        replace_part(options.write, "suggest", "\n".join(lines))
+
+    def rows() -> Iterator[list[str]]:
+        for encoder in options.encoder or ["static"]:
+            for name in options.set or [*DATASETS, *FURTHER]:
+                task = read_task(name, options.data, options.documents)
+                cache = None if encoder == "static" else options.cache
+                found = list(measure(task, encoder, cache, options.detail))
+                yield summary(task, encoder, found)
+
+    publish(markdown(columns, shown(rows())), options.write, "suggest")
 
 
 if __name__ == "__main__":
