@@ -76,6 +76,8 @@ bench: .venv/measuring
 # From file to file: some four minutes for a million rows, and as long for the scaling.
 bench-end-to-end: .venv/developing
 	$(BIN)/python -m benchmarks.end_to_end --write docs/performance.md
+	@if [ -n "$$ULR_DATA" ]; then $(BIN)/python -m benchmarks.end_to_end --data "$$ULR_DATA" \
+	--write docs/performance.md; fi
 	$(BIN)/python -m benchmarks.end_to_end --scaling --write docs/performance.md
 
 # The paper's experiments as far as they need no training, with the embedded encoder: ten minutes on

@@ -13,19 +13,17 @@ the 2,000 with their answers. With ``--copies 5``, these are 400 documents, five
 from __future__ import annotations
 
 import statistics
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish, shown, timed
 from reproduction.datasets import DATASETS
 from reproduction.documents import Documents, read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import (
     EncodedTexts,
     Fitted,
@@ -105,23 +103,23 @@ def measure(
 def table(data: Path, encoder: str, cache: str | None, draws: int, copies: int = 1) -> str:
     """One row per dataset and choice."""
     columns = [f"{n} answers" for n in (0, *ANSWERS)] + [f"own, {n}" for n in ANSWERS]
-    lines = [f"| `{encoder}` | documents | {' | '.join(columns)} |"]
-    lines.append("|---" * (len(columns) + 2) + "|")
     totals: dict[str, list] = {name: [] for name in CHOICES}
-    for dataset in DATASETS.values():
-        found = measure(read_documents(dataset.name, data), encoder, cache, draws, copies)
-        for name, curves in found.items():
-            totals[name].append(curves)
-            lines.append(_row(dataset.title, name, curves))
-            print(lines[-1], file=sys.stderr, flush=True)
-    lines += [_row("mean", name, np.concatenate(each)) for name, each in totals.items()]
-    return "\n".join(lines)
+
+    def rows() -> Iterator[list[str]]:
+        for dataset in DATASETS.values():
+            found = measure(read_documents(dataset.name, data), encoder, cache, draws, copies)
+            for name, curves in found.items():
+                totals[name].append(curves)
+                yield _row(dataset.title, name, curves)
+        for name, each in totals.items():
+            yield _row("mean", name, np.concatenate(each))
+
+    return markdown([f"`{encoder}`", "documents", *columns], shown(rows()))
 
 
-def _row(title: str, name: str, curves: NDArray[np.float64]) -> str:
+def _row(title: str, name: str, curves: NDArray[np.float64]) -> list[str]:
     means = 100 * curves.mean(axis=0)
-    cells = [*means[:, 0], *means[1:, 1]]
-    return f"| {title} | {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
+    return [title, name, *(f"{cell:.1f}" for cell in [*means[:, 0], *means[1:, 1]])]
 
 
 def seconds_of_corrections(data: Path, n_dims: int) -> str:
@@ -138,14 +136,17 @@ def seconds_of_corrections(data: Path, n_dims: int) -> str:
     phrases = [label.phrases[0] for label in settings.label_set]
     labels = encode_texts(load_encoder("static"), phrases) @ turn
     encoded = EncodedTexts(texts, vectors, encoded.word_counts)
-    fitted, wall, cpu = fit(encoded, settings, label_embeddings=labels), [], []
-    names = settings.label_set.names
-    for number in range(TIMES):
-        rows = list(range(number * TIMED_CORRECTIONS, (number + 1) * TIMED_CORRECTIONS))
-        started = time.perf_counter(), time.process_time()
+    fitted = fit(encoded, settings, label_embeddings=labels)
+    names, n_done = settings.label_set.names, 0
+
+    def correct_some() -> None:
+        nonlocal fitted, n_done
+        rows = list(range(n_done, n_done + TIMED_CORRECTIONS))
+        n_done += TIMED_CORRECTIONS
         fitted = correct(fitted, rows, [names[row % len(names)] for row in rows])
-        wall.append(time.perf_counter() - started[0])
-        cpu.append(time.process_time() - started[1])
+
+    times = [timed(correct_some) for _ in range(TIMES)]
+    wall, cpu = [each.wall for each in times], [each.cpu for each in times]
     return (
         f"{n_dims} dimensions: median {statistics.median(wall):.2f} s, best {min(wall):.2f} s, "
         f"{statistics.median(cpu):.2f} CPU seconds"
@@ -168,10 +169,7 @@ def main() -> None:
         table(options.data, encoder, options.cache, options.draws, options.copies)
         for encoder in options.encoder or ["static"]
     ]
-    report = "\n\n".join(tables)
-    if options.write:
-        replace_part(options.write, "answers", report)
-    print(report)
+    publish("\n\n".join(tables), options.write, "answers")
 
 
 if __name__ == "__main__":

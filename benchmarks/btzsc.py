@@ -28,9 +28,9 @@ from btzsc.baselines import get_baselines
 from btzsc.metrics import compute_metrics
 from numpy.typing import NDArray
 
+from benchmarks.measuring import markdown, publish
 from reproduction.documents import read_documents
 from reproduction.names import MAIN_NAMES
-from reproduction.pages import replace_part
 from ulr.classifier import ZeroShotClassifier
 
 DATASETS = {"agnews": "agnews", "yahoo": "yahootopics"}  # our names, and the benchmark's
@@ -119,11 +119,12 @@ def published_rows(dataset: str) -> list[tuple[str, str, float, float]]:
 
 def table(rows: Rows) -> str:
     """A Markdown table, the published models first."""
-    lines = ["| dataset | model | documents | accuracy | macro-F1 |", "|---" * 5 + "|"]
-    for dataset, ours in rows.items():
-        for model, documents, accuracy, f1 in [*published_rows(dataset), *ours]:
-            lines.append(f"| {dataset} | {model} | {documents} | {accuracy:.1f} | {f1:.1f} |")
-    return "\n".join(lines)
+    cells = [
+        [dataset, model, documents, f"{accuracy:.1f}", f"{f1:.1f}"]
+        for dataset, ours in rows.items()
+        for model, documents, accuracy, f1 in [*published_rows(dataset), *ours]
+    ]
+    return markdown(["dataset", "model", "documents", "accuracy", "macro-F1"], cells)
 
 
 def main() -> None:
@@ -152,9 +153,7 @@ def main() -> None:
         parser.error("--json is for one encoder, without --by-name.")
     if options.data is not None:
         report = table(measure_local(models, options.data, options.samples))
-        if options.write:
-            replace_part(options.write, "btzsc", report)
-        print(report)
+        publish(report, options.write, "btzsc")
         return
     rows: Rows = {}
     for model in models:

@@ -36,10 +36,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import markdown, publish
 from reproduction.datasets import DATASETS
 from reproduction.documents import read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import Settings, encode, fit
 from ulr.distributed import Workers, classify_partitions, find_partitions, open_first, open_workers
 from ulr.encoders import load_encoder
@@ -308,25 +308,25 @@ def measure_end_to_end(n_rows: int, n_files: int) -> str:
 
 def measure_samples(data: Path) -> str:
     """The table of the accuracy that is lost, by the size of the sample."""
-    sizes = " | ".join(f"{size:,}" for size in SAMPLES)
-    lines = [f"| texts | fitted on all | {sizes} |", "|---" * (len(SAMPLES) + 2) + "|"]
+    rows = []
     for name in DATASETS:
         titles = name == "yahoo"  # of these, all titles are there, but only some of the answers
         found = read_documents(name, data, variant="titles" if titles else "full")
         truth = np.array(found.labels, dtype=object)[found.truth]
         title = f"{found.dataset.title}, {'titles, ' if titles else ''}{found.rows:,}"
-        lines.append(sampling_loss(title, found.texts, truth, label_set(name)))
-        print(lines[-1], file=sys.stderr)
+        rows.append(sampling_loss(title, found.texts, truth, label_set(name)))
+        print(rows[-1], file=sys.stderr)
     labels, texts = zip(*generated_texts(GENERATED), strict=True)
     truth = np.array(labels, dtype=object)
-    lines.append(sampling_loss(f"generated, {GENERATED:,}", list(texts), truth, LABELS))
+    rows.append(sampling_loss(f"generated, {GENERATED:,}", list(texts), truth, LABELS))
+    table = markdown(["texts", "fitted on all", *(f"{size:,}" for size in SAMPLES)], rows)
     return (
         f"Accuracy in percent, and what is lost by a fit on so many texts; embedded encoder, mean of "
-        f"{SEEDS} samples, in brackets the largest minus the smallest.\n\n" + "\n".join(lines)
+        f"{SEEDS} samples, in brackets the largest minus the smallest.\n\n{table}"
     )
 
 
-def sampling_loss(title: str, texts: list[str], truth: Any, labels: Any) -> str:
+def sampling_loss(title: str, texts: list[str], truth: Any, labels: Any) -> list[str]:
     """A row of the table; all texts are predicted by each model."""
     encoded = encode(texts, load_encoder("static"))
 
@@ -342,7 +342,7 @@ def sampling_loss(title: str, texts: list[str], truth: Any, labels: Any) -> str:
     for size in SAMPLES:
         found = [accuracy(size, seed) for seed in range(SEEDS)] if size < len(texts) else []
         cells.append(f"{np.mean(found) - whole:+.2f} ({np.ptp(found):.2f})" if found else "")
-    return f"| {' | '.join(cells)} |"
+    return cells
 
 
 def main() -> None:
@@ -361,9 +361,7 @@ def main() -> None:
         part, text = "end to end", measure_end_to_end(options.rows, options.files)
     else:
         part, text = "workers", measure_workers(options.rows, options.files, options.rounds)
-    print(text)
-    if options.write is not None:
-        replace_part(options.write, part, text)
+    publish(text, options.write, part)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ scores, so that a stopped run continues.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish, shown
 from reproduction.cells import short_name
 from reproduction.datasets import DATASETS
 from reproduction.documents import Documents, read_documents
 from reproduction.experiments import EXPERIMENTS
 from reproduction.names import ALTERNATIVES, MAIN_NAMES, all_phrasings
-from reproduction.pages import replace_part
 from ulr.classifier import count_words
 from ulr.encoders import PairScorer, fingerprint, load_encoder
 from ulr.files import atomic_file
@@ -128,17 +130,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scores", type=Path, help="folder to keep scores in")
     options = parser.parse_args()
-    lines = [
-        "| encoder | dataset | documents | main names | mean of all sets | best set | improved |",
-        "|---" * 7 + "|",
-    ]
+    head = "encoder,dataset,documents,main names,mean of all sets,best set,improved".split(",")
+    publish(markdown(head, shown(rows_of(options))), options.write, "cross")
+
+
+def rows_of(options: argparse.Namespace) -> Iterator[list[str]]:
+    """The paper's figures and ours, dataset by dataset."""
     table = EXPERIMENTS["table-4"]
     for name in options.dataset or DATASETS:
         dataset = DATASETS[name]
         printed = [table.figure("js", step, name) for step in ("baseline", "ulr")]
         figures = arrow([each.value for each in printed if each is not None])
-        rows = dataset.official_rows["test"]
-        lines.append(f"| the paper, RoBERTa | {dataset.title} | {rows:,} | {figures} | – | – | – |")
+        n_rows = f"{dataset.official_rows['test']:,}"
+        yield ["the paper, RoBERTa", dataset.title, n_rows, figures, *"–––"]
         documents = read_documents(
             name, options.data, at_most=options.sample, random_state=options.seed
         )
@@ -147,15 +151,7 @@ def main() -> None:
             if not isinstance(scorer, PairScorer):
                 raise SystemExit(f"{encoder} does not score pairs; give cross:FOLDER.")
             cells = measure(documents, scorer, options.main_only, options.scores)
-            lines.append(
-                f"| `{short_name(encoder)}` | {dataset.title} | {documents.rows:,} | "
-                f"{' | '.join(cells)} |"
-            )
-            print(lines[-1], file=sys.stderr, flush=True)
-    report = "\n".join(lines)
-    if options.write:
-        replace_part(options.write, "cross", report)
-    print(report)
+            yield [f"`{short_name(encoder)}`", dataset.title, f"{documents.rows:,}", *cells]
 
 
 if __name__ == "__main__":

@@ -24,9 +24,8 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -37,7 +36,7 @@ from safetensors.numpy import load_file
 from sklearn.preprocessing import normalize
 from tokenizers import Tokenizer
 
-from reproduction.pages import replace_part
+from benchmarks.measuring import markdown, publish, shown, timed
 from ulr.encoders import OnnxEncoder, StaticEncoder
 from ulr.encoders.known_models import model_files
 
@@ -68,29 +67,6 @@ def wordllama_embed() -> Callable[[list[str]], NDArray[np.float32]]:
     return WordLlamaInference(vectors, Tokenizer.from_file(str(path))).embed
 
 
-def timed(work: Callable[[], object], repeats: int) -> tuple[float, object]:
-    """Seconds of the fastest of some runs, and what it gave."""
-    best, result = float("inf"), None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = work()
-        best = min(best, time.perf_counter() - start)
-    return best, result
-
-
-def stages(texts: list[str]) -> tuple[float, float]:
-    """Seconds to make tokens of texts, and to average their vectors."""
-    encoder, tokens, means = StaticEncoder.embedded(UNLIMITED), 0.0, 0.0
-    for start in range(0, len(texts), 1024):
-        begun = time.perf_counter()
-        found = encoder._tokenize(texts[start : start + 1024])
-        tokens += time.perf_counter() - begun
-        begun = time.perf_counter()
-        encoder._means(*found)
-        means += time.perf_counter() - begun
-    return tokens, means
-
-
 def peak_memory(texts: list[str]) -> float:
     """Megabytes taken at the peak, without the vectors that come out."""
     encoder = StaticEncoder.embedded(UNLIMITED)
@@ -101,10 +77,11 @@ def peak_memory(texts: list[str]) -> float:
     return (peak - vectors.nbytes) / 1e6
 
 
-def short(n_texts: int) -> list[str]:
+def short(n_texts: int) -> Iterator[list[str]]:
     """The embedded encoder, model2vec and wordllama on many short texts."""
-    from end_to_end import Vocabulary
     from model2vec import StaticModel
+
+    from benchmarks.end_to_end import Vocabulary
 
     texts = Vocabulary().texts(np.random.default_rng(1), n_texts, 20).to_pylist()
     folder = Path(find_spec("wordllama").origin).parent  # type: ignore[union-attr, arg-type]
@@ -118,17 +95,12 @@ def short(n_texts: int) -> list[str]:
         "model2vec": (lambda: model.encode(texts, use_multiprocessing=False), n_texts),
         "wordllama, on a tenth": (lambda: embed(few), len(few)),
     }
-    lines = ["| | texts per CPU second | texts per second | ours to it, CPU |", "|---" * 4 + "|"]
     rates: dict[str, float] = {}
     for name, (work, number) in ways.items():
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        rates[name] = number / cpu
+        taken = timed(work)
+        rates[name] = number / taken.cpu
         ratio = f"{rates['ours'] / rates[name]:.1f}x"
-        lines.append(f"| {name} | {rates[name]:,.0f} | {number / wall:,.0f} | {ratio} |")
-        print(lines[-1], flush=True)
-    return lines
+        yield [name, f"{rates[name]:,.0f}", f"{number / taken.wall:,.0f}", ratio]
 
 
 def model_folder(folder: Path) -> Path:
@@ -226,7 +198,7 @@ PEERS: dict[str, Callable[[Path], Encode]] = {
 }
 
 
-def minilm(data: Path, repeats: int, n_texts: int) -> list[str]:
+def minilm(data: Path, repeats: int, n_texts: int) -> str:
     """MiniLM by every package that is installed: texts per CPU second of the process."""
     ways: dict[str, Encode] = {
         "`minilm`": OnnxEncoder.known("minilm").encode,
@@ -246,21 +218,23 @@ def minilm(data: Path, repeats: int, n_texts: int) -> list[str]:
             vectors = {}
             for _ in range(repeats):  # in turn, so that a busy machine is so for all of them
                 for name, encode in ways.items():
-                    start = time.process_time()
-                    vectors[name] = encode(texts)
-                    cpu[name] = min(cpu[name], time.process_time() - start)
+                    taken = timed(lambda: vectors.update({name: encode(texts)}))  # noqa: B023
+                    cpu[name] = min(cpu[name], taken.cpu)
                     print(name, f"{cpu[name]:.2f} CPU s", flush=True)
             ours, eight = list(ways)[:2]
             for name, seconds in cpu.items():
                 cosine = float(np.einsum("ij,ij->i", vectors[name], vectors[ours]).mean())
-                cells.setdefault(name, []).append(
-                    f"{len(texts) / seconds:.0f} | {seconds / cpu[ours]:.2f}x | "
-                    f"{seconds / cpu[eight]:.2f}x | {cosine:.3f}"
+                cells.setdefault(name, []).extend(
+                    [
+                        f"{len(texts) / seconds:.0f}",
+                        f"{seconds / cpu[ours]:.2f}x",
+                        f"{seconds / cpu[eight]:.2f}x",
+                        f"{cosine:.3f}",
+                    ]
                 )
-    columns = "texts per CPU s | `minilm` to it | `minilm-int8` to it | cosine with `minilm`"
-    header = " | ".join(f"{name}: {columns}" for name in samples)
-    lines = [f"| | {header} |", "|---" * 9 + "|"]
-    return lines + [f"| {name} | {' | '.join(each)} |" for name, each in cells.items()]
+    columns = ("`minilm` to it", "`minilm-int8` to it", "cosine with `minilm`")
+    head = (each for name in samples for each in (f"{name}: texts per CPU s", *columns))
+    return markdown(["", *head], [[name, *each] for name, each in cells.items()])
 
 
 def main() -> None:
@@ -277,45 +251,42 @@ def main() -> None:
     parser.add_argument("--short", type=int, metavar="N", help="generated short texts")
     options = parser.parse_args()
     if options.short:
-        lines = short(options.short)
-        if options.write:
-            replace_part(Path(options.write), "short-texts", "\n".join(lines))
+        head = ["", "texts per CPU second", "texts per second", "ours to it, CPU"]
+        publish(markdown(head, shown(short(options.short))), options.write, "short-texts")
         return
     if options.data is None:
         parser.error("--data is required, or the environment variable ULR_DATA.")
     if options.minilm:
-        lines = minilm(options.data, options.repeats, options.texts)
-        print("\n".join(lines))
-        if options.write:
-            replace_part(Path(options.write), "minilm", "\n".join(lines))
+        table = minilm(options.data, options.repeats, options.texts)
+        publish(table, options.write, "minilm")
         return
+    columns = "texts,ours (texts/s),wordllama,ratio,largest difference,memory,ours (seen words)"
+    rows = shown(beside_wordllama(options.data, options.repeats))
+    publish(markdown(columns.split(","), rows), options.write, "encoder")
+
+
+def beside_wordllama(data: Path, repeats: int) -> Iterator[list[str]]:
+    """Texts per second of the embedded encoder and of wordllama."""
     embed = wordllama_embed()
-    lines = [
-        "| texts | ours, texts/s | wordllama, texts/s | ratio | largest difference | tokens "
-        "| means | memory | ours, seen words, texts/s |",
-        "|---" * 9 + "|",
-    ]
-    for name, read, repeats in (
-        ("AG News", agnews, options.repeats),
-        ("20 Newsgroups", newsgroups, 1),
-    ):
-        texts = read(options.data)
-        encoders = [StaticEncoder.embedded(UNLIMITED) for _ in range(options.repeats)]
+    for name, read, times in (("AG News", agnews, repeats), ("20 Newsgroups", newsgroups, 1)):
+        texts = read(data)
+        encoders = [StaticEncoder.embedded(UNLIMITED) for _ in range(repeats)]
         unused = iter(encoders)
-        ours, vectors = timed(lambda: next(unused).encode(texts), options.repeats)  # noqa: B023
-        again, _ = timed(lambda: encoders[0].encode(texts), options.repeats)  # noqa: B023
-        theirs, expected = timed(lambda: embed(texts), repeats)  # noqa: B023
-        difference = float(np.abs(np.subtract(vectors, expected)).max())
-        tokens, means = stages(texts)
-        lines.append(
-            f"| {name}, {len(texts):,} | {len(texts) / ours:,.0f} | {len(texts) / theirs:,.0f} | "
-            f"{theirs / ours:.1f}x | {difference:.1g} | {tokens / (tokens + means):.0%} | "
-            f"{means / (tokens + means):.0%} | {peak_memory(texts):.0f} MB | "
-            f"{len(texts) / again:,.0f} |"
-        )
-        print("\n".join(lines[:2] + lines[-1:]), flush=True)
-    if options.write:
-        replace_part(Path(options.write), "encoder", "\n".join(lines))
+        ours = timed(lambda: next(unused).encode(texts), repeats).wall  # noqa: B023
+        again = timed(lambda: encoders[0].encode(texts), repeats).wall  # noqa: B023
+        expected: list[NDArray[np.float32]] = []
+        theirs = timed(lambda: expected.append(embed(texts)), times).wall  # noqa: B023
+        difference = float(np.abs(encoders[0].encode(texts) - expected[0]).max())
+        rates = [f"{len(texts) / seconds:,.0f}" for seconds in (ours, theirs, again)]
+        ratio, memory = f"{theirs / ours:.1f}x", f"{peak_memory(texts):.0f} MB"
+        yield [
+            f"{name}, {len(texts):,}",
+            *rates[:2],
+            ratio,
+            f"{difference:.1g}",
+            memory,
+            rates[2],
+        ]
 
 
 if __name__ == "__main__":

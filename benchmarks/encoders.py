@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -30,6 +29,7 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
 from benchmarks.encode import agnews, newsgroups
+from benchmarks.measuring import markdown, publish, timed
 from benchmarks.scenarios import (
     NEAREST,
     PAPER,
@@ -37,11 +37,9 @@ from benchmarks.scenarios import (
     WORDS,
     Labels,
     Vectors,
-    markdown,
     mean,
     read_corpus,
 )
-from reproduction.pages import replace_part
 from ulr.classifier import count_words
 from ulr.encoders import CachedEncoder, Encoder, encode_texts, label_encoder, load_encoder
 from ulr.refinement import refine
@@ -70,12 +68,7 @@ def load(spec: str, cache: Path | None = None) -> Encoder:
 
 def rate(encoder: Encoder, texts: list[str], repeats: int) -> float:
     """Texts per second of processor time, the best of some runs."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        encode_texts(encoder, texts)
-        best = min(best, time.process_time() - start)
-    return len(texts) / best
+    return len(texts) / timed(lambda: encode_texts(encoder, texts), repeats).cpu
 
 
 def speed_table(data: Path, specs: Sequence[str], repeats: int) -> str:
@@ -227,9 +220,7 @@ def main() -> None:
         table = speed_table(options.data, options.encoder or SPEED, options.repeats)
     else:
         table = accuracy_table(options.data, options.cache, options.encoder or JOINED)
-    print(table)
-    if options.write:
-        replace_part(options.write, options.what, table)
+    publish(table, options.write, options.what)
 
 
 if __name__ == "__main__":

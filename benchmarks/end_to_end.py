@@ -1,12 +1,14 @@
 """A file of texts in, a file with labels out: time and memory, beside the same job built by hand.
 
     python -m benchmarks.end_to_end [--rows 1000000] [--write docs/performance.md]
+    python -m benchmarks.end_to_end --data DIR [--rows 1000000] [--write docs/performance.md]
     python -m benchmarks.end_to_end --scaling [--most-rows 10000000] [--write docs/performance.md]
 
 The first generates rows of some 20 words, as Parquet and as CSV, and labels them with 10 labels and
 the embedded encoder. By hand, polars reads and writes the file, model2vec encodes with the same
 weights, and scikit-learn's KMeans starts at the labels. Each runs in a process of its own; CPU time
-and peak memory are those of the process, start and imports included.
+and peak memory are those of the process, start and imports included. With `--data`, a row is two
+questions of Yahoo Answers, drawn at random; a fifth has HTML in it, a tenth a web address.
 
 The second varies the number of rows, of labels and of words, and draws time against size. Files are
 generated in a temporary folder: set TMPDIR to one with space, 1 GB for 10,000,000 rows.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -115,6 +118,26 @@ def generate(path: Path, n_rows: int, n_words: int = 20) -> None:
                 file.writelines(f'{{"id": {i}, "text": "{text}"}}\n'.encode() for i, text in lines)
         if writer is not None:
             writer.close()
+
+
+def generate_questions(path: Path, n_rows: int, data: Path) -> None:
+    """Write rows of two questions each, some with HTML or an address, as Parquet or CSV."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    lines = (data / "yahoo/test_titles_60000.jsonl").read_text(encoding="utf-8").splitlines()
+    titles = [" ".join(json.loads(line)["text"].split()) for line in lines]
+    draw, remains = random.Random(1), ("{} <s>{}</s>", "<p>{}</p><p>{}</p>", "{}<br/>{} &amp;")
+    texts = []
+    for kind in (draw.random() for _ in range(n_rows)):
+        form = draw.choice(remains) if kind < 0.2 else "{} {}"
+        if kind > 0.9:
+            form = f"{{}} https://example.org/q?id={draw.randrange(16**8):08x} {{}}"
+        texts.append(form.format(draw.choice(titles), draw.choice(titles)))
+    table = pa.table({"id": range(n_rows), "text": texts})
+    write = pq.write_table if path.suffix == ".parquet" else pa.csv.write_csv
+    write(table, path)
 
 
 def _weights() -> list[str]:
@@ -224,10 +247,14 @@ def measure(name: str, source: Path, labels: Sequence[str] = LABELS) -> Figures:
     )
 
 
-def compare(folder: Path, n_rows: int) -> str:
-    """Both ways on both formats, as a table."""
+def compare(folder: Path, n_rows: int, data: Path | None = None) -> str:
+    """Both ways on both formats, as a table; rows of questions if there are data."""
+    labels = LABELS
+    if data is not None:
+        labels = (data / "yahoo/labels.txt").read_text(encoding="utf-8").split("\n")[:10]
     lines = [
-        f"{n_rows:,} rows, {len(LABELS)} labels, {os.cpu_count()} cores.",
+        f"{n_rows:,} rows, {len(labels)} labels, {os.cpu_count()} cores, load average "
+        f"{os.getloadavg()[1]:.0f} at the start.",
         "",
         "| | CPU s | wall s | wall / CPU | peak MB | CPU s by stage |",
         "|---|---|---|---|---|---|",
@@ -235,8 +262,11 @@ def compare(folder: Path, n_rows: int) -> str:
     ratios = []
     for ending in ("parquet", "csv"):
         source = folder / f"texts.{ending}"
-        generate(source, n_rows)
-        found = {name: measure(name, source) for name in RUNS}
+        if data is None:
+            generate(source, n_rows)
+        else:
+            generate_questions(source, n_rows, data)
+        found = {name: measure(name, source, labels) for name in RUNS}
         for name, each in found.items():
             stages = ", ".join(f"{stage.lower()} {s:.1f}" for stage, s in each.stages.items())
             lines.append(
@@ -307,6 +337,9 @@ def main() -> None:
     """Measure, print, and write into a page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument(
+        "--data", type=Path, help="folder with Yahoo Answers, for rows of questions"
+    )
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--most-rows", type=int, default=1_000_000)
     parser.add_argument("--write", type=Path, help="page to write the tables into")
@@ -318,7 +351,8 @@ def main() -> None:
         return
     from reproduction.pages import check_part, replace_part
 
-    part = "scaling" if given.scaling else "end-to-end"
+    part = "end-to-end" if given.data is None else "questions"
+    part = "scaling" if given.scaling else part
     if given.write:
         check_part(given.write, part)
     with tempfile.TemporaryDirectory() as folder:
@@ -327,7 +361,7 @@ def main() -> None:
             if given.write:
                 draw(found, given.write.with_name("scaling-end-to-end.png"))
         else:
-            text = compare(Path(folder), given.rows)
+            text = compare(Path(folder), given.rows, given.data)
     if given.write:
         replace_part(given.write, part, text)
 

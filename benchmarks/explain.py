@@ -11,17 +11,15 @@ least 15 different words are used, so that something is left. No true label is u
 from __future__ import annotations
 
 import re
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish, shown, timed
 from reproduction.datasets import DATASETS
 from reproduction.documents import Documents, read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import Explanation, Settings, explain, fit
 
 FITTED, WORDS, FEWEST_WORDS = 2_000, 5, 15
@@ -48,7 +46,7 @@ def without_random(text: str, n: int, draw: np.random.Generator) -> str:
     return without(text, [span for word in words for span in spans[word]])
 
 
-def measure(documents: Documents, encoder: str, cache: str | None, n: int) -> str:
+def measure(documents: Documents, encoder: str, cache: str | None, n: int) -> list[str]:
     """One row of the table."""
     draw = np.random.default_rng(0)
     rows = draw.permutation(documents.rows)[:FITTED].tolist()
@@ -58,9 +56,8 @@ def measure(documents: Documents, encoder: str, cache: str | None, n: int) -> st
     if cache is not None:  # shorter texts are not worth keeping
         fitted = fitted.with_settings(cache=None)
     long = [text for text in texts if len(set(text.casefold().split())) >= FEWEST_WORDS][:n]
-    started = time.process_time()
-    explained = explain(fitted, long, WORDS)
-    seconds = (time.process_time() - started) / len(long)
+    explained = []
+    taken = timed(lambda: explained.extend(explain(fitted, long, WORDS)))
     named = [without_named(text, each) for text, each in zip(long, explained, strict=True)]
     others = [
         without_random(text, len(each.for_label), draw)
@@ -75,8 +72,8 @@ def measure(documents: Documents, encoder: str, cache: str | None, n: int) -> st
         cells.append(f"{found.probabilities[places, labels].mean():.3f}")
         changed.append(f"{100 * (found.labels != labels).mean():.1f} %")
     exact = np.mean([each.exact for each in explained])
-    cells += [*changed, f"{100 * exact:.0f} %", f"{1000 * seconds:.1f}"]
-    return f"| `{encoder}` | {documents.dataset.title} | {len(long)} | {' | '.join(cells)} |"
+    cells += [*changed, f"{100 * exact:.0f} %", f"{1000 * taken.cpu / len(long):.1f}"]
+    return [f"`{encoder}`", documents.dataset.title, str(len(long)), *cells]
 
 
 def table(data: Path, encoders: list[str], cache: str | None, n: int) -> str:
@@ -93,12 +90,12 @@ def table(data: Path, encoders: list[str], cache: str | None, n: int) -> str:
         "exact",
         "CPU ms",
     )
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for encoder in encoders:
-        for name in DATASETS:
-            lines.append(measure(read_documents(name, data), encoder, cache, n))
-            print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+    rows = (
+        measure(read_documents(name, data), encoder, cache, n)
+        for encoder in encoders
+        for name in DATASETS
+    )
+    return markdown(columns, shown(rows))
 
 
 def main() -> None:
@@ -109,9 +106,7 @@ def main() -> None:
     options = parser.parse_args()
     encoders = options.encoder or ["static"]
     report = table(options.data, encoders, options.cache, options.documents)
-    if options.write:
-        replace_part(options.write, "faithfulness", report)
-    print(report)
+    publish(report, options.write, "faithfulness")
 
 
 if __name__ == "__main__":

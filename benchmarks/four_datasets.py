@@ -14,15 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.measuring import markdown, publish, shown
 from reproduction.cells import short_name
 from reproduction.datasets import DATASETS
 from reproduction.documents import Documents, read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import Settings
 from ulr.jobs import Documents as TableDocuments
 from ulr.jobs import Result, classify
@@ -82,26 +82,31 @@ def figures_of(result: Result) -> tuple[Evaluation, Evaluation]:
 
 def in_detail(data: Path, encoder: str, distance: str, method: str, cache: str | None) -> str:
     """One row per dataset."""
-    columns = ("dataset", "documents", "by name", "refined", "macro-F1 by name", "macro-F1 refined")
-    lines = [f"| {' | '.join(columns)} | passes | seconds |", "|---" * (len(columns) + 2) + "|"]
+    columns = "dataset,documents,by name,refined,macro-F1 by name,macro-F1 refined,passes,seconds"
+    rows = []
     for dataset in DATASETS.values():
         documents = read_documents(dataset.name, data)
         result = measure(documents, encoder, distance, method, cache)
         before, after = figures_of(result)
         figures = before.accuracy, after.accuracy, before.macro_f1, after.macro_f1
-        cells = " | ".join(f"{100 * figure:.1f}" for figure in figures)
-        lines.append(
-            f"| {dataset.title} | {result.documents:,} ({share(documents)}) | {cells} | "
-            f"{result.iterations} | {result.seconds:.1f} |"
+        cells = [f"{100 * figure:.1f}" for figure in figures]
+        number = f"{result.documents:,} ({share(documents)})"
+        rows.append(
+            [dataset.title, number, *cells, str(result.iterations), f"{result.seconds:.1f}"]
         )
-    return "\n".join(lines)
+    return markdown(columns.split(","), rows)
 
 
 def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
     """One row per encoder: accuracy by name, by the paper's refinement and by the default."""
-    names = " | ".join(dataset.title for dataset in DATASETS.values())
     all_documents = [read_documents(name, data) for name in DATASETS]
-    lines = [f"| encoder | distance | {names} |", "|---" * (len(DATASETS) + 2) + "|"]
+    head = ["encoder", "distance", *(dataset.title for dataset in DATASETS.values())]
+    return markdown(head, shown(_compared(all_documents, encoders, cache)))
+
+
+def _compared(
+    all_documents: list[Documents], encoders: list[str], cache: str | None
+) -> Iterator[list[str]]:
     for encoder in encoders:
         for distance, methods in (("cosine", ("ulr", "discriminant")), ("l2", ("ulr",))):
             cells = []
@@ -112,9 +117,7 @@ def side_by_side(data: Path, encoders: list[str], cache: str | None) -> str:
                 ]
                 figures = [found[0][0], *(after for _, after in found)]
                 cells.append(" → ".join(f"{100 * each.accuracy:.1f}" for each in figures))
-            lines.append(f"| `{short_name(encoder)}` | {distance} | {' | '.join(cells)} |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+            yield [f"`{short_name(encoder)}`", distance, *cells]
 
 
 def main() -> None:
@@ -128,9 +131,7 @@ def main() -> None:
     encoders = options.encoder or ["static"]
     if options.all:
         report = side_by_side(options.data, encoders, options.cache)
-        if options.write:
-            replace_part(options.write, "encoders", report)
-        print(report)
+        publish(report, options.write, "encoders")
         return
     for encoder in encoders:
         print(in_detail(options.data, encoder, options.distance, options.method, options.cache))

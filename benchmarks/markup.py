@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish
 from reproduction.cells import short_name
 from reproduction.datasets import DATASETS
 from reproduction.documents import read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import EncodedTexts, Settings, as_texts, count_words, fit
 from ulr.encoders import encode_texts, load_encoder
 
@@ -95,12 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             whole, read = _accuracy(texts, settings, documents.truth)
             cells.append(f"{whole:.1f} → {read:.1f}")
         rows.append([f"{short_name(name)}, {len(documents.texts):,}", *cells])
-    head = ["dataset, documents", *KINDS]
-    lines = [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]]
-    table = "\n".join(lines)
-    print(table)
-    if options.write:
-        replace_part(options.write, "markup", table)
+    publish(markdown(["dataset, documents", *KINDS], rows), options.write, "markup")
     return 0
 
 

@@ -24,7 +24,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -38,6 +37,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import Time, timed
+from reproduction.pages import replace_part
 from ulr.refinement import calibrate, refine, refine_many
 from ulr.threads import available_cores
 
@@ -85,40 +86,19 @@ def make_probabilities(n: int, n_labels: int) -> NDArray[np.float64]:
     return softmax(scores, axis=1)
 
 
-@dataclass(frozen=True, order=True)
-class Time:
-    """Wall and CPU seconds of one run."""
-
-    wall: float
-    cpu: float
-
-    def scaled(self, factor: float) -> Time:
-        """The time of so many runs."""
-        return Time(self.wall * factor, self.cpu * factor)
-
-
-def measure(work: Callable[[], object]) -> Time:
-    """Time one run."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return Time(time.perf_counter() - wall, time.process_time() - cpu)
-
-
 def best_in_turn(repeats: int, works: dict[str, Callable[[], object]]) -> dict[str, Time]:
     """Best wall and best CPU time of each of some works, which take turns.
 
     Short works have more turns, so that each meets a quiet moment.
     """
-    wall = dict.fromkeys(works, np.inf)
-    cpu = dict.fromkeys(works, np.inf)
+    best = dict.fromkeys(works, Time(np.inf, np.inf))
     began, turn = time.perf_counter(), 0
     while turn < repeats or (turn < 20 and time.perf_counter() - began < 8.0):
         for name, work in works.items():
             time.sleep(REST_SECONDS)
-            taken = measure(work)
-            wall[name], cpu[name] = min(wall[name], taken.wall), min(cpu[name], taken.cpu)
+            best[name] = best[name].best(timed(work))
         turn += 1
-    return {name: Time(wall[name], cpu[name]) for name in works}
+    return best
 
 
 def lloyd(documents: Single, anchors: Single, passes: int) -> int:
@@ -190,7 +170,7 @@ def measure_jensen_shannon(n: int, n_labels: int, repeats: int, n_jobs: int) -> 
         repeats, {"ours": lambda: refine(points, distance="jensen-shannon", n_jobs=n_jobs)}
     )
     sample = points[:100]
-    formula = measure(lambda: authors_formula(sample, 3)).scaled(n / 100 * passes / 3)
+    formula = timed(lambda: authors_formula(sample, 3)).scaled(n / 100 * passes / 3)
     ratio = formula.wall / times["ours"].wall
     return (
         f"Jensen-Shannon, {n:,} x {n_labels}, {passes} passes: {times['ours'].wall:.2f} s; the "
@@ -313,8 +293,6 @@ def main() -> None:
     peaks = ", ".join(peak_memory(size, method) for method in ("ulr", "discriminant"))
     add("", f"Peak memory beside documents and result at {shown(size)}: {peaks}.")
     if options.write:
-        from reproduction.pages import replace_part
-
         replace_part(Path(options.write), "refinement", "\n".join(report) + "\n")
 
 

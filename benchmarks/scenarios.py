@@ -50,6 +50,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import ulr.refinement
+from benchmarks.measuring import markdown
 from benchmarks.phrasings import UNFITTING, ten_phrasings
 from reproduction.datasets import DATASETS
 from reproduction.documents import read_documents
@@ -524,12 +525,6 @@ class Results:
 
 
 # --- Tables
-
-
-def markdown(head: Sequence[str], rows: list[list[str]]) -> str:
-    """A table."""
-    lines = [f"| {' | '.join(row)} |" for row in [list(head), *rows]]
-    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
 def mean(values: Sequence[float]) -> float:

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish, timed
 from reproduction.documents import read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import Settings, fit
 from ulr.encoders import Encoder, encode_texts, load_encoder
 
@@ -32,9 +32,7 @@ Curve = list[tuple[float, float, float, float]]  # share, CPU seconds, accuracy,
 def seconds_per_document(encoder: Encoder, texts: list[str]) -> float:
     """CPU seconds that the encoder takes for a document."""
     some = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:300].tolist()]
-    started = time.process_time()
-    encode_texts(encoder, some)
-    return (time.process_time() - started) / len(some)
+    return timed(lambda: encode_texts(encoder, some)).cpu / len(some)
 
 
 def curve(texts: list[str], truth: np.ndarray, name: str, encoder: Encoder, cache: str) -> Curve:
@@ -81,27 +79,19 @@ def main() -> None:
     options = parser.parse_args()
     encoder = load_encoder(options.encoder)
     assert isinstance(encoder, Encoder)
-    lines = [
-        "| dataset | share read beside the sample | CPU s | accuracy | of the student alone |",
-        "|---|---|---|---|---|",
-    ]
-    curves = {}
+    curves, rows = {}, []
     for name in SETS:
         documents = read_documents(name, options.data)
         title, truth = documents.dataset.title, np.array(documents.truth)
         curves[title] = curve(list(documents.texts), truth, name, encoder, options.cache)
         for share, seconds, accuracy, student in curves[title]:
             alone = "" if np.isnan(student) else f"{100 * student:.1f}"
-            lines.append(
-                f"| {title}, {len(truth):,} | {share:g} | {seconds:.0f} | "
-                f"{100 * accuracy:.1f} | {alone} |"
-            )
-    report = "\n".join(lines)
-    if options.write:
-        replace_part(options.write, "student", report)
+            figures = [f"{share:g}", f"{seconds:.0f}", f"{100 * accuracy:.1f}", alone]
+            rows.append([f"{title}, {len(truth):,}", *figures])
+    head = "dataset,share read beside the sample,CPU s,accuracy,of the student alone".split(",")
+    publish(markdown(head, rows), options.write, "student")
     if options.picture:
         draw(curves, options.picture)
-    print(report)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
 from benchmarks.four_datasets import data_parser
+from benchmarks.measuring import markdown, publish, shown
 from reproduction.datasets import DATASETS
 from reproduction.documents import read_documents
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import (
     EncodedTexts,
     Fitted,
@@ -196,7 +196,7 @@ def measure(
         yield row
 
 
-def summary(task: Task, encoder: str, rows: list[Row], bertopic: bool) -> str:
+def summary(task: Task, encoder: str, rows: list[Row], bertopic: bool) -> list[str]:
     """A row of the table."""
     hidden = [row for row in rows if row.hidden >= 0]
     found = [row for row in hidden if row.found]
@@ -205,7 +205,7 @@ def summary(task: Task, encoder: str, rows: list[Row], bertopic: bool) -> str:
     def mean(values: list[float]) -> str:
         return f"{100 * np.mean(values):.0f}" if values else "–"
 
-    cells = (
+    cells = [
         f"{task.name}, {len(task.texts):,}",
         f"`{encoder}`",
         f"{len(found)} of {len(hidden)}",
@@ -216,16 +216,16 @@ def summary(task: Task, encoder: str, rows: list[Row], bertopic: bool) -> str:
         mean([row.with_name for row in hidden]),
         f"{len(by_kmeans)} of {len(hidden)}",
         mean([row.kmeans_purity for row in by_kmeans]),
-    )
+    ]
     if bertopic:
         own = [[share for label, share in row.bertopic if label == row.hidden] for row in hidden]
         n_others = [len(row.bertopic) - len(mine) for row, mine in zip(hidden, own, strict=True)]
-        cells += (
+        cells += [
             f"{sum(map(bool, own))} of {len(hidden)}",
             mean([max(mine) for mine in own if mine]),
             f"{np.mean(n_others):.1f}",
-        )
-    return f"| {' | '.join(cells)} |"
+        ]
+    return cells
 
 
 def main() -> None:
@@ -250,16 +250,16 @@ def main() -> None:
         "purity",
         *(("BERTopic found", "purity", "others a run") if options.bertopic else ()),
     )
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for encoder in options.encoder or ["static"]:
-        for name in options.set or [*DATASETS, *FURTHER]:
-            task = read_task(name, options.data, options.documents)
-            cache = None if encoder == "static" else options.cache
-            rows = list(measure(task, encoder, cache, options.detail, options.bertopic))
-            lines.append(summary(task, encoder, rows, options.bertopic))
-            print(lines[-1], flush=True)
-    if options.write:
-        replace_part(options.write, "suggest", "\n".join(lines))
+
+    def rows() -> Iterator[list[str]]:
+        for encoder in options.encoder or ["static"]:
+            for name in options.set or [*DATASETS, *FURTHER]:
+                task = read_task(name, options.data, options.documents)
+                cache = None if encoder == "static" else options.cache
+                found = list(measure(task, encoder, cache, options.detail, options.bertopic))
+                yield summary(task, encoder, found, options.bertopic)
+
+    publish(markdown(columns, shown(rows())), options.write, "suggest")
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ import csv
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from benchmarks.end_to_end import generate
+from benchmarks.measuring import markdown, publish, timed
 from ulr.errors import TableError
 from ulr.tables import open_table, write_table
 
@@ -202,16 +203,6 @@ TASKS: dict[str, dict[str, Callable[[Path], Any]]] = {
 }
 
 
-def cpu_seconds(work: Callable[[Path], Any], path: Path) -> float:
-    """CPU time of the faster of two calls."""
-    found = []
-    for _ in range(2):
-        started = time.process_time()
-        work(path)
-        found.append(time.process_time() - started)
-    return min(found)
-
-
 def n_unchanged(read: Callable[[Path], Columns], folder: Path) -> int:
     """Unusual files that are read as Python's csv module reads them."""
     n_equal = 0
@@ -241,28 +232,21 @@ def main() -> None:
     given = parser.parse_args()
     csv.field_size_limit(sys.maxsize)
     names = {"csv": "reading CSV", "jsonl": "reading JSON lines", "copy csv": "copying CSV"}
-    lines = [
-        f"CPU seconds per {given.rows:,} rows.",
-        "",
-        "| | ulr | Python | polars | pyarrow | DuckDB |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         for task, tools in TASKS.items():
             path = Path(folder) / f"texts.{task.split()[-1]}"
             generate(path, given.rows)
-            cells = [_cell(lambda work=work, path=path: f"{cpu_seconds(work, path):.2f}")
-                     for work in tools.values()]  # fmt: skip
-            lines.append(f"| {names[task]} | {' | '.join(cells)} |")
+            cells = [
+                _cell(lambda work=work, path=path: f"{timed(partial(work, path), 2).cpu:.2f}")
+                for work in tools.values()
+            ]
+            rows.append([names[task], *cells])
         readers = [csv_by_us, csv_by_python, csv_by_polars, csv_by_pyarrow, csv_by_duckdb]
         cells = [_cell(lambda r=r: f"{n_unchanged(r, Path(folder))}") for r in readers]
-        lines.append(f"| unusual files, of {len(UNUSUAL)} | {' | '.join(cells)} |")
-    text = "\n".join(lines)
-    print(text)
-    if given.write:
-        from reproduction.pages import replace_part
-
-        replace_part(given.write, "tables", text)
+        rows.append([f"unusual files, of {len(UNUSUAL)}", *cells])
+    table = markdown(["", "ulr", "Python", "polars", "pyarrow", "DuckDB"], rows)
+    publish(f"CPU seconds per {given.rows:,} rows.\n\n{table}", given.write, "tables")
 
 
 def _cell(measure: Callable[[], str]) -> str:

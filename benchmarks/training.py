@@ -20,17 +20,17 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.four_datasets import data_parser, figures_of, measure
+from benchmarks.measuring import markdown, publish, shown
 from reproduction.datasets import DATASETS
 from reproduction.documents import Documents, read_documents
 from reproduction.experiments import EXPERIMENTS
 from reproduction.names import label_set
-from reproduction.pages import replace_part
 from ulr.classifier import ZeroShotClassifier
 from ulr.encoders import CrossEncoder
 from ulr.errors import InputError
@@ -145,18 +145,18 @@ def tables(figures: Figures, folders: list[Path]) -> str:
 def comparison(base: str | None, folders: list[Path], data: Path, cache: str) -> str:
     """Dual encoders by name and by the paper's refinement, on a sample of every dataset."""
     samples = [sample(name, data) for name in DATASETS]
-    names = " | ".join(dataset.title for dataset in DATASETS.values())
-    lines = [f"| | instances | rate | sources | negatives | {names} |", "|---" * 9 + "|"]
-    rows = [(f"`{folder.name}`", how_drawn(folder), f"hf:{folder}") for folder in folders]
-    for name, how, encoder in [("untrained base", "| | | ", base)] * bool(base) + rows:
-        results = [measure(each, encoder, "cosine", "ulr", cache) for each in samples]
-        figures = [arrows([each.accuracy for each in figures_of(result)]) for result in results]
-        lines.append(f"| {name} | {how} | {' | '.join(figures)} |")
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+    names = [dataset.title for dataset in DATASETS.values()]
+    encoders = [(f"`{folder.name}`", how_drawn(folder), f"hf:{folder}") for folder in folders]
+
+    def rows() -> Iterator[list[str]]:
+        for name, how, encoder in [("untrained base", [""] * 4, base)] * bool(base) + encoders:
+            results = [measure(each, encoder, "cosine", "ulr", cache) for each in samples]
+            yield [name, *how, *(arrows([e.accuracy for e in figures_of(r)]) for r in results)]
+
+    return markdown(["", "instances", "rate", "sources", "negatives", *names], shown(rows()))
 
 
-def how_drawn(folder: Path) -> str:
+def how_drawn(folder: Path) -> list[str]:
     """What a folder was trained on: cells of a table."""
     plan = json.loads((folder / "training.json").read_text(encoding="utf-8"))["plan"]
     settings = plan["settings"]
@@ -165,7 +165,12 @@ def how_drawn(folder: Path) -> str:
         for each in plan["sources"]
     )
     negatives = ", ".join(dict.fromkeys(each["negatives"] for each in plan["sources"]))
-    return f"{settings['n_instances']:,} | {settings['learning_rate']:g} | {sources} | {negatives}"
+    return [
+        f"{settings['n_instances']:,}",
+        f"{settings['learning_rate']:g}",
+        sources,
+        negatives,
+    ]
 
 
 def cells(options: argparse.Namespace) -> dict[str, Callable[[Documents], str]]:
@@ -205,8 +210,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.compare:
         report = comparison(options.base, options.compare, options.data, options.cache)
-        if options.write:
-            replace_part(options.write, "compared", report)
+        publish(report, options.write, "compared")
         return
     figures: Figures = {}
     if options.keep and options.keep.is_file():
@@ -216,10 +220,7 @@ def main() -> None:
         for row, make in cells(options).items():
             keep(figures, options.keep, row, documents, make)
     folders = [each for each in (options.dot, options.l2, options.single) if each]
-    report = tables(figures, folders)
-    print(report)
-    if options.write:
-        replace_part(options.write, "training", report)
+    publish(tables(figures, folders), options.write, "training")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Texts with what is left of HTML in them."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ulr import ZeroShotClassifier
-from ulr.markup import plain_text, readable
+from ulr.markup import plain_text, readable, readable_texts
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,14 @@ def test_encoders_read_other_texts_as_they_are(text):
 @pytest.mark.parametrize("piece", ["1.", "[b=", "{{", "http://", "--", "'", "1", "*"])
 def test_reading_takes_linear_time(piece):
     assert len(readable(piece * 200_000 + "a")) <= 200_000 * len(piece) + 1
+
+
+@given(st.lists(st.text(st.sampled_from(list("aAwW.:/-='#019,*[<\\ \n\x00é٣’"))), max_size=40))
+@settings(deadline=None)
+def test_many_texts_are_read_as_each_is(texts):
+    texts = [*texts, "x" * 3000, "X" * 3000, "1" * 3000]
+    assert readable_texts(texts) == list(map(readable, texts))
+    assert readable_texts(texts * 40) == list(map(readable, texts)) * 40
 
 
 def test_marks_change_neither_labels_nor_the_exactness_of_explanations():

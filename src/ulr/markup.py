@@ -10,6 +10,8 @@ import html
 import re
 from collections.abc import Iterable
 
+import numpy as np
+
 _TAGS = (
     "a abbr acronym address area article aside b base basefont bdi bdo big blockquote body br "
     "button canvas caption center cite code col colgroup dd del details dfn div dl dt em embed "
@@ -45,6 +47,16 @@ _spaces = re.compile(" {2,}").sub
 _addresses = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<>\"\])}]+").sub
 _has_long_number = re.compile(r"\d[\d:.,/-]{4}").search
 _long_numbers = re.compile(r"(?<![\w:.,/-])\d[\d:.,/-]{4,}+(?!\w)").sub
+
+_IS_MARK, _IS_DOUBLED, _IS_DIGIT, _IN_NUMBER = 1, 2, 4, 8
+_KINDS = bytes(
+    _IS_MARK * (each in r"*_`~|{}[]^\<>")
+    | _IS_DOUBLED * (each in "-=#'/w")  # rules, and what addresses begin with
+    | _IS_DIGIT * (each in "0123456789")
+    | _IN_NUMBER * (each in "0123456789:.,/-")
+    for each in map(chr, range(256))
+)
+_SCANNED_TEXTS, _MOST_SCANNED = 1024, 2000  # at once; characters of a text
 
 
 def plain_text(text: str) -> str:
@@ -105,4 +117,28 @@ def without_marks(text: str) -> str:
 
 def readable_texts(texts: Iterable[str]) -> list[str]:
     """What encoders are given of some texts."""
-    return list(map(readable, texts))
+    found = list(texts)
+    for start in range(0, len(found), _SCANNED_TEXTS):
+        for place in _suspects(found[start : start + _SCANNED_TEXTS]):
+            found[start + place] = readable(found[start + place])
+    return found
+
+
+def _suspects(texts: list[str]) -> set[int]:
+    """Positions of texts that `readable` may change: NumPy scans many at once."""
+    # Long texts, and those in other scripts, are not scanned: a mark stands for them.
+    scanned = [text if len(text) <= _MOST_SCANNED and text.isascii() else "*" for text in texts]
+    content = "\n".join(scanned).encode()
+    letters = np.frombuffer(content, np.uint8)
+    kinds = np.frombuffer(content.translate(_KINDS), np.uint8)
+    found = (kinds & _IS_MARK).astype(bool)
+    found[1:] |= (letters[1:] == letters[:-1]) & (kinds[1:] & _IS_DOUBLED).astype(bool)
+    numeric = (kinds & _IN_NUMBER).astype(bool)
+    found[:-4] |= (
+        (kinds[:-4] & _IS_DIGIT).astype(bool)
+        & (numeric[1:-3] & numeric[2:-2])
+        & (numeric[3:-1] & numeric[4:])
+    )
+    ends = np.cumsum(np.fromiter(map(len, scanned), np.int64, count=len(scanned)) + 1)
+    rows = np.searchsorted(ends, np.flatnonzero(found), side="right")
+    return {*rows.tolist(), *(place for place, text in enumerate(texts) if text.isupper())}

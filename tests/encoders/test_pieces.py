@@ -60,6 +60,28 @@ def test_threads_get_the_same_integers_while_the_memo_is_emptied():
         assert counts.tolist() == [len(text) + 1 for text in batch]
 
 
+def test_two_memos_of_the_same_split_texts_keep_their_own_integers():
+    first = PieceMemo(
+        lambda pieces: (np.zeros(len(pieces), np.int32), np.ones(len(pieces), int)), max_pieces=150
+    )
+    second = PieceMemo(lengths_of, max_pieces=200)
+    batches = [[f"{'x' * (i % 9)} {i}" for i in range(n, n + 300)] for n in range(0, 3000, 60)]
+
+    def both(batch):
+        texts = SplitTexts(batch)
+        return first(texts), second(texts)
+
+    second(SplitTexts(batches[3]))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(both, batches))
+    for batch, ((zeros, n_pieces), (values, counts)) in zip(batches, found, strict=True):
+        pieces = [split_by_python(text) for text in batch]
+        assert n_pieces.tolist() == list(map(len, pieces))
+        assert not zeros.any()
+        assert values.tolist() == [len(p) for text in pieces for p in text for _ in p]
+        assert counts.tolist() == [len(text) + 1 for text in batch]
+
+
 def test_each_piece_is_computed_once():
     asked = []
     memo = PieceMemo(lambda pieces: asked.extend(pieces) or lengths_of(pieces))

@@ -27,7 +27,8 @@ _MAX_PIECES = 500_000
 _VALUES_PER_PIECE = 20
 
 Result = TypeVar("Result")
-Ragged = tuple[NDArray[np.int32], NDArray[np.int64]]
+Numbers = NDArray[np.int64]
+Ragged = tuple[NDArray[np.int32], Numbers]
 
 
 class Pieces(NamedTuple):
@@ -51,6 +52,7 @@ class SplitTexts(list[str]):
         super().__init__(texts)
         self.n_threads = n_threads
         self._pieces: dict[tuple[int, int], Pieces] = {}
+        self._numbers: dict[tuple[int, int], tuple[_Table, Numbers]] = {}
 
     def pieces(self, rows: slice) -> Pieces:
         """The pieces of some of the texts, split at the first call."""
@@ -58,6 +60,21 @@ class SplitTexts(list[str]):
         if key not in self._pieces:
             self._pieces[key] = _split(self[rows])
         return self._pieces[key]
+
+    def numbers(self, rows: slice, table: _Table, memo: PieceMemo) -> Numbers:
+        """Numbers of these pieces in a table; of a second table, those of the first say most."""
+        key, distinct = (rows.start, rows.stop), self.pieces(rows).distinct
+        if key not in self._numbers:
+            self._numbers[key] = table, memo.find(table, distinct)
+        first, numbers = self._numbers[key]
+        if first is table:
+            return numbers
+        translation = table.translation(first, int(numbers.max(initial=0)) + 1)
+        found = translation[numbers]
+        if len(unknown := np.flatnonzero(found < 0)):
+            found[unknown] = memo.find(table, [distinct[place] for place in unknown.tolist()])
+            translation[numbers[unknown]] = found[unknown]
+        return found
 
 
 class PieceMemo:
@@ -89,18 +106,14 @@ class PieceMemo:
 
     def of_slice(self, texts: Sequence[str], rows: slice) -> Ragged:
         """Integers of some of the texts; `SplitTexts` keep their pieces for the next user."""
-        pieces = texts.pieces(rows) if isinstance(texts, SplitTexts) else _split(texts[rows])
         table = self._table
         if max(len(table.numbers), table.n_values / _VALUES_PER_PIECE) > self._max_pieces:
             table = self._table = _Table(self._line_end)
-        found = map(table.numbers.get, pieces.distinct, repeat(-1))
-        numbers = np.fromiter(found, np.int64, count=len(pieces.distinct))
-        if len(unknown := np.flatnonzero(numbers < 0)):
-            missing = [pieces.distinct[place] for place in unknown.tolist()]
-            with self._lock:
-                if new := [piece for piece in missing if piece not in table.numbers]:
-                    table.add(new, *self._compute(new))
-            numbers[unknown] = [table.numbers[piece] for piece in missing]
+        if isinstance(texts, SplitTexts):
+            pieces, numbers = texts.pieces(rows), texts.numbers(rows, table, self)
+        else:
+            pieces = _split(texts[rows])
+            numbers = self.find(table, pieces.distinct)
         starts = table.starts[numbers]
         lengths = (table.starts[numbers + 1] - starts)[pieces.places]
         ends = np.append(0, np.cumsum(lengths))
@@ -108,6 +121,17 @@ class PieceMemo:
         indices += np.arange(ends[-1])
         per_text = np.diff(ends[np.append(0, np.cumsum(pieces.counts))])
         return table.values[indices], per_text
+
+    def find(self, table: _Table, pieces: list[str]) -> Numbers:
+        """Numbers of distinct pieces in a table, to which new ones are added."""
+        numbers = np.fromiter(map(table.numbers.get, pieces, repeat(-1)), np.int64, len(pieces))
+        if len(unknown := np.flatnonzero(numbers < 0)):
+            missing = [pieces[place] for place in unknown.tolist()]
+            with self._lock:
+                if new := [piece for piece in missing if piece not in table.numbers]:
+                    table.add(new, *self._compute(new))
+            numbers[unknown] = [table.numbers[piece] for piece in missing]
+        return numbers
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PieceMemo, (self._compute, self._line_end, self._max_pieces)
@@ -125,6 +149,20 @@ class _Table:
         self.n_values = len(line_end)
         self.starts = np.array([0, len(line_end)], dtype=np.int64)
         self.values = np.array(line_end, dtype=np.int32)
+        self._translation: tuple[_Table, Numbers] | None = None
+
+    def translation(self, other: _Table, size: int) -> Numbers:
+        """Numbers of at least `size` pieces of another table, the last one asked for; -1 if unknown.
+
+        A thread that writes into an array that another one has replaced writes in vain, no more.
+        """
+        last, known = self._translation or (None, np.empty(0, np.int64))
+        if last is not other:
+            known = np.empty(0, np.int64)
+        if len(known) < size:
+            known = np.concatenate([known, np.full(2 * size - len(known), -1)])
+            self._translation = other, known
+        return known
 
     def add(self, pieces: list[str], values: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
         """Add the integers of new pieces."""

@@ -164,11 +164,14 @@ def write_rows(
         for batch, texts, predictions in rows:
             placement = place(fitted, predictions)
             tally.add(texts, predictions, placement)
-            values: list[Any] = [names[predictions.labels], predictions.confidence]
+            values: list[Any] = [
+                names[predictions.labels].tolist(),
+                predictions.confidence.tolist(),
+            ]
             if placement is not None:
                 values = [placement.paths, placement.confidence]
             if tally.refined:
-                values.append(names[predictions.unrefined])
+                values.append(names[predictions.unrefined].tolist())
             if output.explain:
                 values.append(_words_for_labels(fitted, texts, predictions))
             if placement is not None:

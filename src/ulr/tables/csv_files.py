@@ -226,16 +226,15 @@ def write(file: IO[bytes], table: Table, rows: Rows, added: dict[str, type], for
     added_field = cache(field)  # few values are distinct
     for batch, values in rows:
         if copied and batch.raw is not None:
-            text = pc.ascii_rtrim(batch.raw, characters="\r\n")
             # An empty text is one empty field, which must be quoted beside others.
-            cells = [pc.if_else(pc.equal(text, ""), '""', text)]
+            cells: list[Iterable[str]] = [
+                (text.rstrip("\r\n") or '""' for text in batch.raw.to_pylist())
+            ]
         else:
-            cells = [pa.array(map(field, batch.column(name)), pa.string()) for name in names]
-        cells += [pa.array(map(added_field, values[name]), pa.string()) for name in added]
-        lines = pc.binary_join_element_wise(*cells, delimiter)
-        lines = pc.binary_join_element_wise(lines, line_end, "")
-        _, offsets, content = lines.buffers()
-        file.write(content.slice(0, np.frombuffer(offsets, np.int32)[len(lines)]))
+            cells = [map(field, batch.column(name)) for name in names]
+        further = (map(added_field, values[name]) for name in added)
+        lines = map(delimiter.join, zip(*cells, *further, strict=True))
+        file.write(line_end.join([*lines, ""]).encode())
 
 
 def _field(value: Any, delimiter: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from functools import cache, partial
 from itertools import chain
@@ -18,6 +19,8 @@ from ulr.tables.table import Table
 _MOST_ARRAY = 1 << 30  # letters; an array is read as a whole, and a small archive can expand to it
 _DECODER = json.JSONDecoder()
 _scan = _DECODER.scan_once  # type: ignore[attr-defined]
+# Half of a surrogate pair can be escaped, but is no text.
+_may_have_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
 
 
 def parse_json_object(line: str) -> Record:
@@ -42,7 +45,7 @@ def _decode(text: str) -> Any:
     start = len(text) - len(text.lstrip())
     try:
         value, end = _DECODER.raw_decode(text, start)
-        if "\\u" in text:  # half of a surrogate pair can be escaped, but is no text
+        if _may_have_surrogate(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError:
         raise
@@ -74,7 +77,8 @@ def _records(source: Source) -> Iterator[tuple[Record, str]]:
                 continue
             try:
                 record, end = _scan(text, 0)  # this alone is enough for most lines
-                is_checked = end == len(text) and type(record) is dict and "\\u" not in text
+                is_whole = end == len(text) and type(record) is dict
+                is_checked = is_whole and not ("\\u" in text and _may_have_surrogate(text))
             except (ValueError, RecursionError, StopIteration):
                 is_checked = False
             if not is_checked:
