@@ -173,6 +173,8 @@ def _load(folder: Path, encoder: str | AnyEncoder | None, cache: str | Path | No
             reference=_reference(content["reference"], own, fitted.rule),
             chances=LabelChances.of_array(own.get("chances"), len(settings.labels)),
         )
+        if (fitted.chances is None) == bool(settings.multilabel):
+            raise ArrayError("its chances of labels do not suit its settings")
         if (student := content["student"]) is None:
             return fitted
         if levels.shape != (CONFIDENCE_LEVELS,):
