@@ -167,6 +167,22 @@ def write_by_pyarrow(path: Path) -> None:
     pc.write_csv(table, path.with_name("out.csv"))
 
 
+def jsonl_copy_by_python(path: Path) -> None:
+    """Read and write with the json module."""
+    with path.open(encoding="utf-8") as source, path.with_name("o.jsonl").open("w") as file:
+        for line in source:
+            record = json.loads(line) | {"label": "sports", "confidence": 0.5}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def jsonl_copy_by_polars(path: Path) -> None:
+    """Read and write with polars."""
+    import polars as pl
+
+    added = {"label": pl.lit("sports"), "confidence": pl.lit(0.5)}
+    pl.read_ndjson(path).with_columns(**added).write_ndjson(path.with_name("o.jsonl"))
+
+
 def write_by_duckdb(path: Path) -> None:
     """Read and write with DuckDB."""
     import duckdb
@@ -200,6 +216,11 @@ TASKS: dict[str, dict[str, Callable[[Path], Any]]] = {
         "pyarrow": write_by_pyarrow,
         "DuckDB": write_by_duckdb,
     },
+    "copy jsonl": {
+        "ulr": write_by_us,
+        "Python json": jsonl_copy_by_python,
+        "polars": jsonl_copy_by_polars,
+    },
 }
 
 
@@ -231,7 +252,12 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     csv.field_size_limit(sys.maxsize)
-    names = {"csv": "reading CSV", "jsonl": "reading JSON lines", "copy csv": "copying CSV"}
+    names = {
+        "csv": "reading CSV",
+        "jsonl": "reading JSON lines",
+        "copy csv": "copying CSV",
+        "copy jsonl": "copying JSON lines",
+    }
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for task, tools in TASKS.items():
@@ -241,7 +267,7 @@ def main() -> None:
                 _cell(lambda work=work, path=path: f"{timed(partial(work, path), 2).cpu:.2f}")
                 for work in tools.values()
             ]
-            rows.append([names[task], *cells])
+            rows.append([names[task], *cells, *["–"] * (5 - len(cells))])
         readers = [csv_by_us, csv_by_python, csv_by_polars, csv_by_pyarrow, csv_by_duckdb]
         cells = [_cell(lambda r=r: f"{n_unchanged(r, Path(folder))}") for r in readers]
         rows.append([f"unusual files, of {len(UNUSUAL)}", *cells])
