@@ -13,7 +13,6 @@ documents are used (`--documents`); the truth is used to simulate and to report.
 from __future__ import annotations
 
 import csv
-import math
 import os
 import random
 import sys
@@ -27,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from benchmarks.four_datasets import data_parser
 from reproduction.datasets import DATASETS
@@ -178,9 +178,16 @@ class Model:
 
     def labels(self, rows: NDArray[np.intp]) -> Answers:
         """Its labels of documents."""
-        fitted = self.bench.fitted
         with self.measured("documents") as interview:
-            return ask_labels(interview, fitted, rows, self.bench.corpus.labels)
+            return ask_labels(interview, self.bench.fitted, rows, self.bench.corpus.labels)
+
+    def compare(self, answers: Answers) -> None:
+        """Print how often the model and the classifier are right on the same documents."""
+        predictions, truth = self.bench.fitted.predictions, self.bench.corpus.truth[answers.rows]
+        assert predictions is not None
+        own, others = answers.labels == truth, predictions.labels[answers.rows] == truth
+        counts = f"the model is right on {own.sum()}, the classifier on {others.sum()}"
+        print(f"{self.bench.corpus.title}: of {len(own)}, {counts}", file=sys.stderr)
 
     def alone(self, rows: NDArray[np.intp]) -> tuple[Answers, int]:
         """Its labels of random documents, and how many were asked about.
@@ -215,13 +222,16 @@ def model_rows(model: Model, budgets: list[int], n_random: int) -> tuple[str, st
     bench, fitted, truth = model.bench, model.bench.fitted, model.bench.corpus.truth
     free = random_documents(fitted)
     own, n_own = model.alone(free[:n_random])
-    right = 100 * float((own.labels == truth[own.rows]).sum()) / n_own
-    margin = 196 * math.sqrt(right / 100 * (1 - right / 100) / n_own)
+    model.compare(own)
+    right = int((own.labels == truth[own.rows]).sum())
+    low, high = binomtest(right, n_own).proportion_ci(method="wilson")
 
     def learnt(budget: int, at_random: bool) -> Fitted:
         judged, others = np.split(free[:budget], [min(50, budget // 3)])
         rows = others if at_random else documents_to_ask(fitted, judged, len(others))
-        return learn(fitted, model.labels(rows), model.labels(judged))[0]
+        answers = model.labels(rows)
+        model.compare(answers)
+        return learn(fitted, answers, model.labels(judged))[0]
 
     def described() -> Fitted:
         with model.measured("labels") as interview:
@@ -233,7 +243,7 @@ def model_rows(model: Model, budgets: list[int], n_random: int) -> tuple[str, st
             return bench.advised(model.adviser, _QUESTIONS)
 
     guessing = Simulated(bench.corpus, 1 / len(bench.corpus.labels))
-    cells = [f"{right:.0f} ± {margin:.0f} ({n_own})", f"{bench.alone:.1f}"]
+    cells = [f"{right / n_own:.0%}, {low:.0%} to {high:.0%} ({n_own})", f"{bench.alone:.1f}"]
     cells += [model.cell(partial(learnt, budget, False)) for budget in budgets]
     cells += [model.cell(partial(learnt, budget, True)) for budget in budgets]
     cells += [f"{bench.accuracy(bench.advised(guessing, _QUESTIONS)):.1f}"]
