@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts, _ = generated_texts(300, own=0.8)
     with open("in.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["id", "text"], *enumerate([*texts, "", "<br>" * 5000])])
+        csv.writer(file).writerows([["id", "text"], *enumerate([*texts, "", "=" * 20000])])
     return tmp_path
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import KINDS, documents_of, problem, topics
 from scipy.spatial.distance import cdist, jensenshannon
@@ -30,6 +30,13 @@ def tasks(draw):
     return documents, anchors, random
 
 
+def rounding_decides(documents, anchors, distance):
+    """Whether a document is as far from two anchors but for the rounding of double precision."""
+    found = reference.distances(documents, anchors, distance)
+    gaps = np.diff(np.sort(found, axis=1)[:, :2])
+    return bool(((gaps > 0) & (gaps < 1e-11 * (1 + np.abs(found).max()))).any())
+
+
 @given(tasks(), st.sampled_from(LINEAR), st.integers(1, 12), st.sampled_from([0.0, 0.2]))
 @settings(deadline=None, max_examples=160)
 def test_every_pass_is_that_of_the_plain_loop(task, distance, max_iter, share):
@@ -38,6 +45,7 @@ def test_every_pass_is_that_of_the_plain_loop(task, distance, max_iter, share):
     known = np.where(random.random(len(documents)) < share, random.integers(2), -1)
     if (known >= 0).all() or (distance == "cosine" and not documents[known < 0].any()):
         return
+    assume(not rounding_decides(documents, anchors, distance))
     options = {"distance": distance, "known": known, "max_iter": max_iter, "keep": "last"}
     plain, result = (
         reference.paper(documents, anchors, **options),
