@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ulr.encoders.joined import JoinedEncoder
     from ulr.encoders.known_models import KNOWN_MODELS, download_model
     from ulr.encoders.onnx import OnnxEncoder
+    from ulr.encoders.onnx_messages import TENSOR_TYPES, write_array, write_message
     from ulr.encoders.pieces import PieceMemo, SplitTexts
     from ulr.encoders.protocol import (
         Encoder,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENCODERS",
     "KNOWN_MODELS",
+    "TENSOR_TYPES",
     "AnyEncoder",
     "CacheEntry",
     "CachedEncoder",
@@ -60,6 +62,8 @@ __all__ = [
     "label_encoder",
     "load_encoder",
     "load_transformer",
+    "write_array",
+    "write_message",
 ]
 
 __getattr__ = lazy_names(
@@ -69,6 +73,7 @@ __getattr__ = lazy_names(
     joined="JoinedEncoder",
     known_models="KNOWN_MODELS download_model",
     onnx="OnnxEncoder",
+    onnx_messages="TENSOR_TYPES write_array write_message",
     pieces="PieceMemo SplitTexts",
     protocol="Encoder batch_texts batch_threads check_vectors encode_texts fingerprint label_encoder",
     registry="AnyEncoder ENCODERS EncoderKind load_encoder",

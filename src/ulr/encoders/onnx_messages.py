@@ -22,8 +22,8 @@ _GRAPH_NODE, _GRAPH_TENSOR = 1, 5
 _NODE_INPUT, _NODE_OUTPUT, _NODE_KIND, _NODE_ATTRIBUTE, _NODE_DOMAIN = 1, 2, 4, 5, 7
 _ATTRIBUTE_NAME, _ATTRIBUTE_INTS, _ATTRIBUTE_TYPE, _INTS = 1, 8, 20, 7
 _TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_RAW = 1, 2, 8, 9
-_TYPES = {1: "<f4", 2: "|u1", 3: "|i1", 6: "<i4", 7: "<i8", 10: "<f2"}
-_TYPE_NUMBERS = {np.dtype(kind): number for number, kind in _TYPES.items()}
+_TYPES = {1: "<f4", 2: "|u1", 3: "|i1", 6: "<i4", 7: "<i8", 9: "|b1", 10: "<f2"}
+TENSOR_TYPES = {np.dtype(kind): number for number, kind in _TYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Node:
         for name, numbers in attributes.items():
             attribute: list[Field] = [(_ATTRIBUTE_NAME, name.encode())]
             attribute += [(_ATTRIBUTE_INTS, number) for number in numbers]
-            fields.append((_NODE_ATTRIBUTE, _write([*attribute, (_ATTRIBUTE_TYPE, _INTS)])))
+            fields.append((_NODE_ATTRIBUTE, write_message([*attribute, (_ATTRIBUTE_TYPE, _INTS)])))
         if domain:
             fields.append((_NODE_DOMAIN, domain.encode()))
-        return cls(kind, tuple(inputs), tuple(outputs), _write(fields))
+        return cls(kind, tuple(inputs), tuple(outputs), write_message(fields))
 
 
 class Model:
@@ -83,16 +83,16 @@ class Model:
         """State that nodes are of the first version of a domain, unless the model states one."""
         stated = _values(self._fields, _MODEL_OPSET)
         if not any(_texts(_read_fields(each), _OPSET_DOMAIN) == [domain] for each in stated):
-            opset = _write([(_OPSET_DOMAIN, domain.encode()), (_OPSET_VERSION, 1)])
+            opset = write_message([(_OPSET_DOMAIN, domain.encode()), (_OPSET_VERSION, 1)])
             self._fields.append((_MODEL_OPSET, opset))
 
     def content(self) -> bytes:
         """The file."""
         graph = [(_GRAPH_NODE, node.content) for node in self.nodes]
         graph += [(_GRAPH_TENSOR, tensor) for tensor in self.tensors.values()]
-        content = _write([*graph, *self._others])
+        content = write_message([*graph, *self._others])
         others = [each for each in self._fields if each[0] != _MODEL_GRAPH]
-        return _write([*others, (_MODEL_GRAPH, content)])
+        return write_message([*others, (_MODEL_GRAPH, content)])
 
 
 def read_array(tensor: bytes) -> NDArray[Any] | None:
@@ -108,10 +108,10 @@ def write_array(name: str, array: NDArray[Any]) -> bytes:
     """A tensor of these values."""
     dims: list[Field] = [(_TENSOR_DIMS, length) for length in array.shape]
     kind = array.dtype.newbyteorder("<")
-    return _write(
+    return write_message(
         [
             *dims,
-            (_TENSOR_TYPE, _TYPE_NUMBERS[kind]),
+            (_TENSOR_TYPE, TENSOR_TYPES[kind]),
             (_TENSOR_NAME, name.encode()),
             (_TENSOR_RAW, array.astype(kind).tobytes()),
         ]
@@ -147,7 +147,7 @@ def _read_varint(content: bytes, at: int) -> tuple[int, int]:
     raise ValueError("it is not a complete ONNX file")
 
 
-def _write(fields: Iterable[Field]) -> bytes:
+def write_message(fields: Iterable[Field]) -> bytes:
     """A message, its fields sorted by their numbers, as protocol buffers' own writers do it."""
     parts = list[bytes]()
     for number, value in sorted(fields, key=lambda field: field[0]):

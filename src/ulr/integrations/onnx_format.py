@@ -10,39 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ulr.encoders import TENSOR_TYPES, write_array, write_message
 
 _IR_VERSION, _OPSET = 8, 13  # read by onnxruntime from 1.10 on
-_TYPES = {"float32": 1, "int32": 6, "int64": 7, "bool": 9}  # TensorProto.DataType
 _INT, _INTS = 2, 7  # AttributeProto.AttributeType
-
-
-def _varint(number: int) -> bytes:
-    """An integer, seven bits a byte; negative ones as their two's complement of 64 bits."""
-    number &= (1 << 64) - 1
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*found, number])
 
 
 def _message(*fields: tuple[int, int | str | bytes]) -> bytes:
     """A message of numbered fields: integers, texts, and bytes or other messages."""
-    parts = []
-    for number, value in fields:
-        if isinstance(value, int):
-            parts += [_varint(number << 3), _varint(value)]
-        else:
-            content = value.encode() if isinstance(value, str) else value
-            parts += [_varint(number << 3 | 2), _varint(len(content)), content]
-    return b"".join(parts)
-
-
-def _tensor(name: str, array: NDArray[np.generic]) -> bytes:
-    dims = [(1, size) for size in array.shape]
-    little_endian = array.astype(array.dtype.newbyteorder("<")).tobytes()
-    return _message(*dims, (2, _TYPES[array.dtype.name]), (8, name), (9, little_endian))
+    encoded = [(key, each.encode() if isinstance(each, str) else each) for key, each in fields]
+    return write_message(encoded)
 
 
 def _attribute(name: str, value: int | Sequence[int]) -> bytes:
@@ -73,7 +51,7 @@ class Graph:
     def constant(self, values: object, dtype: str = "float32") -> str:
         """An array that belongs to the file."""
         name = f"constant{len(self.constants)}"
-        self.constants.append(_tensor(name, np.ascontiguousarray(values, dtype=dtype)))
+        self.constants.append(write_array(name, np.ascontiguousarray(values, dtype=dtype)))
         return name
 
     def add(self, operator: str, *inputs: str, **attributes: int | Sequence[int]) -> str:
@@ -95,5 +73,5 @@ class Graph:
 
 def _value(name: str, dtype: str, shape: Sequence[int | str]) -> bytes:
     dims = [(1, _message((1 if isinstance(each, int) else 2, each))) for each in shape]
-    tensor = _message((1, _TYPES[dtype]), (2, _message(*dims)))
+    tensor = _message((1, TENSOR_TYPES[np.dtype(dtype)]), (2, _message(*dims)))
     return _message((1, name), (2, _message((1, tensor))))
