@@ -50,7 +50,7 @@ _long_numbers = re.compile(r"(?<![\w:.,/-])\d[\d:.,/-]{4,}+(?!\w)").sub
 
 _IS_MARK, _IS_DOUBLED, _IS_DIGIT, _IN_NUMBER = 1, 2, 4, 8
 _KINDS = bytes(
-    _IS_MARK * (each in r"*_`~|{}[]^\<>")
+    _IS_MARK * bool(_has_mark(each))
     | _IS_DOUBLED * (each in "-=#'/w")  # rules, and what addresses begin with
     | _IS_DIGIT * (each in "0123456789")
     | _IN_NUMBER * (each in "0123456789:.,/-")

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ulr.cli.console import plain_errors, print_json
-from ulr.cli.groups import ADVANCED, OUTPUT, option
-from ulr.cli.options import Json
+from ulr.cli.groups import OUTPUT, option
+from ulr.cli.options import Json, ModelEncoder, ModelFolder
 
 
 def export(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
-    ],
+    model: ModelFolder,
     output: Annotated[str, option(OUTPUT, "--output", "-o", help="The file, such as rule.onnx.")],
     force: Annotated[bool, option(OUTPUT, "--force", help="Replace existing output.")] = False,
-    encoder: Annotated[
-        str | None,
-        option(
-            ADVANCED,
-            "--encoder",
-            help="The encoder of the model, if it reads files outside installed packages.",
-        ),
-    ] = None,
+    encoder: ModelEncoder = None,
     json: Json = False,
 ) -> None:
     """Write what a saved model does after its encoder as an ONNX file.

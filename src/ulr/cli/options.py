@@ -135,21 +135,25 @@ class InputOptions:
         return tuple(text_columns(table, self.text_column or []))
 
 
+ModelFolder = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
+]
+ModelEncoder = Annotated[
+    str | None,
+    option(
+        ADVANCED,
+        "--encoder",
+        help="The encoder of the model, if it reads files outside installed packages.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """A saved model, and how it runs."""
 
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Folder of --save-model.", show_default=False)
-    ]
-    encoder: Annotated[
-        str | None,
-        option(
-            ADVANCED,
-            "--encoder",
-            help="The encoder of the model, if it reads files outside installed packages.",
-        ),
-    ] = None
+    model: ModelFolder
+    encoder: ModelEncoder = None
     n_jobs: Annotated[
         int | None, option(ADVANCED, "--n-jobs", help="Threads. Default: every available core.")
     ] = None
