@@ -108,10 +108,15 @@ def mean_lead(scores):
 def centred(documents, anchors, c=None):
     """Unit vectors from a share of the mean of the documents, to them and to the anchors."""
     c, x = c or Constants(), unit(np.asarray(documents, dtype=np.float64))
+    centre = centre_of(x, c)
+    return unit(x - centre), unit(unit(np.asarray(anchors, dtype=np.float64)) - centre)
+
+
+def centre_of(x, c):
+    """A share of the mean of unit vectors."""
     length = np.linalg.norm(x.mean(axis=0))
     rest = c.mean_rest * np.sqrt(1 - length**2) / length
-    centre = max(c.centring, 1 - rest) * x.mean(axis=0)
-    return unit(x - centre), unit(unit(np.asarray(anchors, dtype=np.float64)) - centre)
+    return max(c.centring, 1 - rest) * x.mean(axis=0)
 
 
 def kappa(x, anchors):
@@ -146,14 +151,16 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     first = x @ a.T
     near = np.where(is_known, known, first.argmax(axis=1))
     per_label = is_known.sum() / k
-    # Examples move the anchors.
-    moved = a.copy()
-    for label in range(k):
-        own = x[known == label]
-        if len(own):
-            moved[label] += len(own) / c.examples * unit(own.sum(axis=0)[None])[0]
-    z, anchor = centred(x, moved, c)
-    found = kappa(*centred(x, a, c))
+    z, anchor = centred(x, a, c)
+    found = kappa(z, anchor)
+    if is_known.any():  # examples, and what is nearest to the names, move the anchors
+        moved = np.empty_like(anchor)
+        for label in range(k):
+            examples, nearest_ones = x[known == label] - centre_of(x, c), z[near == label]
+            mean = nearest_ones.mean(axis=0) if len(nearest_ones) else np.zeros(d)
+            mixed = unit((examples.sum(axis=0) + c.examples * mean)[None])[0]
+            moved[label] = anchor[label] + per_label / c.examples * mixed
+        anchor = unit(moved)
     reliability = max(found / c.reliable, per_label / (per_label + c.examples))
     reliability = float(np.clip(reliability, 0, 1))
     evidence = n / k / (n / k + c.few_documents)

@@ -30,6 +30,7 @@ CASES = {
     "many labels": {"n": 600, "n_labels": 30, "n_dims": 64, "spread": 2.0},
     "many labels, skewed": {"n": 600, "n_labels": 9, "sizes": np.arange(9) / 36},
     "known": {"spread": 1.4},
+    "known of one label": {"spread": 1.4},
     "words": {"spread": 1.6, "off": 1.0},
     "skewed, words": {"spread": 1.6, "sizes": SKEWED},
     "known, words": {"spread": 1.6, "off": 1.0},
@@ -40,6 +41,8 @@ CASES = {
 def test_scores_are_those_of_the_plain_version_in_every_case(case):
     documents, anchors, truth = topics(5, **CASES[case])
     known = np.where(np.arange(len(truth)) % 9 == 0, truth, -1) if "known" in case else None
+    if "one label" in case:
+        known[truth > 0] = -1
     counts = word_counts(truth, seed=5) if "words" in case else None
     result = refine(documents, anchors, known=known, word_counts=counts)
     assert_scores(result, reference.discriminant(documents, anchors, known, counts), share=0.01)
@@ -160,6 +163,16 @@ def test_known_documents_keep_their_label_and_teach_the_others():
     everything = refine(documents, wrong, known=truth)  # the supervised limit
     np.testing.assert_array_equal(everything.predictions, truth)
     assert (score(documents, everything.rule)[0] == truth).mean() > 0.8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_examples_of_one_label_do_not_take_the_documents_of_others(seed):
+    documents, names, truth = topics(seed, n=1200, n_labels=8, spread=1.2, off=1.5)
+    known = np.full(len(truth), -1)
+    known[np.flatnonzero(truth == 0)[:8]] = 0
+    without, result = refine(documents, names), refine(documents, names, known=known)
+    assert accuracy(result, truth) > accuracy(without, truth) - 0.02
+    assert np.sum(result.predictions == 0) < 1.2 * max(np.sum(truth == 0), np.sum(without.predictions == 0))
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3, 5, 13, 100])

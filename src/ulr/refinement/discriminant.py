@@ -148,15 +148,23 @@ class _Fit:
         nearest = self._blocks.run(NearestAnchor(self._anchors))
         self._nearest_lead = nearest.lead / n
         self._centre = centre_of(nearest.total / n, c)
-        weight = nearest.sizes / c.examples
-        anchors = unit_rows(self._anchors + weight[:, None] * unit_rows(nearest.sums))
-        self._centred_anchors = unit_rows(anchors - self._centre)
+        self._centred_anchors = unit_rows(self._anchors - self._centre)
         scale = c.sharpness / max(nearest.lead / n, _TINY)
         clusters = self._blocks.run(StartClusters(self._centre, self._centred_anchors, scale))
+        examples = float(nearest.sizes.mean())
+        if examples > 0.0:
+            # Documents are nearer to documents than to names: a label with more of them in its anchor
+            # would take those of others. So each has the same share, for which the documents that are
+            # nearest to the name stand in where few are known.
+            known = nearest.sums - nearest.sizes[:, None] * self._centre
+            means = clusters.sums / np.maximum(clusters.sizes, 1.0)[:, None]
+            documents = unit_rows(known + c.examples * means)
+            anchors = self._centred_anchors + examples / c.examples * documents
+            self._centred_anchors = unit_rows(anchors)
+            clusters = self._blocks.run(StartClusters(self._centre, self._centred_anchors, scale))
         self._record("nearest label", clusters)
         halves = NearestInHalves.of(unit_rows(self._anchors - self._centre))
         kappa = c.reliable if halves is None else mean_kappa(self._blocks.run(halves))
-        examples = float(nearest.sizes.sum()) / self._n_labels
         by_examples = examples / (examples + c.examples)
         # From 0 where neither names nor known documents say anything to 1 where they say enough.
         self._reliability = float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0))
