@@ -1,4 +1,4 @@
-"""What HTML, other markup, web addresses, capitals and numbers in texts cost, as a Markdown table.
+"""What markup, header fields, line breaks, capitals and numbers in texts cost, as a Markdown table.
 
     python -m benchmarks.markup --data DIR [--encoder static] [--sample N]
         [--write docs/encoders-measured.md]
@@ -25,6 +25,7 @@ from ulr.classifier import EncodedTexts, Settings, as_texts, count_words, fit
 from ulr.encoders import encode_texts, load_encoder
 
 _random = random.Random(0)
+_NAMES = "Albany Baker Carter Dalton Easton Fisher Grant Harper Irving Jordan Keller Logan".split()
 
 
 def _address() -> str:
@@ -54,6 +55,19 @@ def _html(text: str) -> str:
     return f'<div class="content"><p>{body}</p></div>'
 
 
+def _mail(text: str) -> str:
+    """A text as a message with header fields and a signature."""
+    sender, first, last = (_random.choice(_NAMES) for _ in range(3))
+    return (
+        f"From: {first}.{last}@{sender.lower()}.example.com ({first} {last})\n"
+        f"Date: Mon, {_random.randrange(1, 29)} May 2024 12:05:11 +0200\n"
+        f"Message-ID: <{_random.randrange(16**12):012x}@{sender.lower()}.example.com>\n"
+        f"X-Mailer: {_random.choice(_NAMES)} 7.1\nLines: {_random.randrange(99)}\n\n"
+        f"{text}\n-- \n{first} {last}, {_random.choice(_NAMES)} University\n"
+        f"{first}@{sender.lower()}.example.com  +49 228 {_random.randrange(10**6)}\n"
+    )
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "clean": str,
     "HTML": _html,
@@ -61,6 +75,8 @@ KINDS: dict[str, Callable[[str], str]] = {
     "Markdown": _in_words(0.15, "**{}**".format, "`{}`".format, lambda w: f"[{w}]({_address()})"),
     "BBCode": _in_words(0.15, "[b]{}[/b]".format, lambda w: f"[url={_address()}]{w}[/url]"),
     "wiki": _in_words(0.15, "[[{}]]".format, "'''{}'''".format, '{}<ref name="a"/>'.format),
+    "mail": _mail,
+    "lines": lambda text: "\r\n\r\n" + _in_words(0.06, "{}\n\n".format)(text),
     "capitals": str.upper,
     "numbers": lambda text: f"[#{_random.randrange(10**6):06}] 2024-05-12 12:05:11 {text}",
 }

@@ -66,6 +66,10 @@ def test_a_correction_finds_a_fitted_text_with_markup():
         ("'''Bonn''' {{cite web|url=x}} [[Rhine|river]]", "Bonn    Rhine river"),
         ("[#482913] 2024-05-12 12:05:11 no refund", "#   no refund"),
         ("MY CARD WAS CHARGED TWICE", "my card was charged twice"),
+        ("write to a.b+c@mail.example.org, please", "write to , please"),
+        ("> From: Ann <a@e.org>\r\nSubject: Late\r\nMy parcel", "Subject: Late My parcel"),
+        ("X-Mail: 1\n  2\nLines: 14\nDate: Mon, 2:05 pm\nLate a@e.org", "Late"),
+        ("No refund.\n-- \nAnn Other\nSales, Bonn\n", "No refund."),
     ],
 )
 def test_encoders_read_no_marks_addresses_and_long_numbers(text, read):
@@ -74,18 +78,51 @@ def test_encoders_read_no_marks_addresses_and_long_numbers(text, read):
 
 @pytest.mark.parametrize(
     "text",
-    ["NASA and the 2024 budget: 401k, error 404, 9/11", "C# (.NET) at 5 o'clock", "42", "", "***"],
+    [
+        *(
+            "NASA and the 2024 budget: 401k, error 404, 9/11",
+            "C# (.NET) at 5 o'clock",
+            "42",
+            "",
+            "***",
+        ),
+        *("From: London\nTo: Paris\nDate: 5 May", "tell @ann about it", "Lines: two\nReferences"),
+    ],
 )
 def test_encoders_read_other_texts_as_they_are(text):
-    assert readable(text) == text
+    assert readable(text) == text.replace("\n", " ")
 
 
-@pytest.mark.parametrize("piece", ["1.", "[b=", "{{", "http://", "--", "'", "1", "*"])
+def test_a_line_of_dashes_before_many_lines_is_no_signature():
+    assert len(readable("One\n--" + "\nLine" * 20).split()) == 21
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "1.",
+        "[b=",
+        "{{",
+        "http://",
+        "--",
+        "'",
+        "1",
+        "*",
+        "\n--\n",
+        "a.",
+        "a@",
+        "\nX-a: @",
+        "\nTo:",
+        "> ",
+    ],
+)
 def test_reading_takes_linear_time(piece):
     assert len(readable(piece * 200_000 + "a")) <= 200_000 * len(piece) + 1
 
 
-@given(st.lists(st.text(st.sampled_from(list("aAwW.:/-='#019,*[<\\ \n\x00é٣’"))), max_size=40))
+@given(
+    st.lists(st.text(st.sampled_from(list("aAwW.:/-='#019,*[<@\\ \n\t\u2003\x00é٣’"))), max_size=40)
+)
 @settings(deadline=None)
 def test_many_texts_are_read_as_each_is(texts):
     texts = [*texts, "x" * 3000, "X" * 3000, "1" * 3000]

@@ -45,13 +45,27 @@ _marks = re.compile(
 _rules = re.compile(r"-{2,}|={2,}|#{2,}|'{2,}").sub
 _spaces = re.compile(" {2,}").sub
 _addresses = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<>\"\])}]+").sub
+_mail_addresses = re.compile(r"(?<![\w.+%-])[\w.+%-]++@[\w.-]+").sub
+# Header fields of messages, quoted ones included, that say nothing about the topic, unlike the subject.
+# A form may have lines such as "From: London", which have no address, and stay.
+_header_fields = re.compile(
+    r"^[>| \t]*(?:"
+    r"(?:From|To|Cc|Bcc|Sender|Reply-To|Followup-To)[ \t]*:[^\n]*@[^\n]*"
+    r"|(?:Date|Sent)[ \t]*:[^\n]*\d:\d\d[^\n]*"
+    r"|Lines[ \t]*:[ \t]*\d+[ \t\r]*$"
+    r"|(?:(?:X|NNTP|Content|MIME|List|DKIM|ARC)-[\w-]+|Message-ID|In-Reply-To|References|Received"
+    r"|Return-Path|Delivered-To|User-Agent|Distribution)[ \t]*:[^\n]*(?:\n[ \t]+[^\n]+)*)",
+    re.IGNORECASE | re.MULTILINE,
+).sub
+# A line of two dashes and a blank, and at most nine more lines.
+_signature = re.compile(r"\n-- ?\r?\n(?:[^\n]*\n){0,8}[^\n]*\Z").sub
 _has_long_number = re.compile(r"\d[\d:.,/-]{4}").search
 _long_numbers = re.compile(r"(?<![\w:.,/-])\d[\d:.,/-]{4,}+(?!\w)").sub
 
 _IS_MARK, _IS_DOUBLED, _IS_DIGIT, _IN_NUMBER = 1, 2, 4, 8
 _KINDS = bytes(
-    _IS_MARK * bool(_has_mark(each))
-    | _IS_DOUBLED * (each in "-=#'/w")  # rules, and what addresses begin with
+    _IS_MARK * (each == "@" or (each.isspace() and each != " ") or bool(_has_mark(each)))
+    | _IS_DOUBLED * (each in "-=#'/w ")  # rules, and what addresses begin with
     | _IS_DIGIT * (each in "0123456789")
     | _IN_NUMBER * (each in "0123456789:.,/-")
     for each in map(chr, range(256))
@@ -83,9 +97,10 @@ def plain_texts(texts: Iterable[str]) -> list[str]:
 
 
 def readable(text: str) -> str:
-    """A text without marks, web addresses and numbers of five digits or more, not all in capitals.
+    """A text without marks, addresses and numbers of five digits or more, not all in capitals.
 
-    Encoders cut them into many tokens that say nothing (benchmarks/markup.py). A text that has nothing
+    Messages lose their signature, and header fields other than the subject; line breaks become blanks.
+    Encoders cut all of these into many tokens that say nothing (benchmarks/markup.py). A text of nothing
     else stays as it is.
 
     Examples
@@ -102,17 +117,23 @@ def readable(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """A text without marks, web addresses and numbers of five digits or more."""
+    """A text as `readable` returns it, but for capitals; empty if it has nothing else."""
     found = text
+    if "\n--" in found:
+        found = _signature("", found.rstrip())
+    if "@" in found:
+        found = _header_fields("", found)
     if "://" in found or "www." in found:
         found = _addresses(" ", found)
+    if "@" in found:
+        found = _mail_addresses(" ", found)
     if _has_mark(found):
         found = _marks(" ", found)
     if "--" in found or "==" in found or "##" in found or "''" in found:
         found = _rules(" ", found)
     if _has_long_number(found):
         found = _long_numbers(" ", found)
-    return text if found is text else _spaces(" ", found).strip(" ")
+    return " ".join(found.split())
 
 
 def readable_texts(texts: Iterable[str]) -> list[str]:
@@ -128,7 +149,7 @@ def _suspects(texts: list[str]) -> set[int]:
     """Positions of texts that `readable` may change: NumPy scans many at once."""
     # Long texts, and those in other scripts, are not scanned: a mark stands for them.
     scanned = [text if len(text) <= _MOST_SCANNED and text.isascii() else "*" for text in texts]
-    content = "\n".join(scanned).encode()
+    content = " ".join(["", *scanned, ""]).encode()  # blanks at the ends of texts are doubled
     letters = np.frombuffer(content, np.uint8)
     kinds = np.frombuffer(content.translate(_KINDS), np.uint8)
     found = (kinds & _IS_MARK).astype(bool)
@@ -139,6 +160,6 @@ def _suspects(texts: list[str]) -> set[int]:
         & (numeric[1:-3] & numeric[2:-2])
         & (numeric[3:-1] & numeric[4:])
     )
-    ends = np.cumsum(np.fromiter(map(len, scanned), np.int64, count=len(scanned)) + 1)
+    ends = 1 + np.cumsum(np.fromiter(map(len, scanned), np.int64, count=len(scanned)) + 1)
     rows = np.searchsorted(ends, np.flatnonzero(found), side="right")
     return {*rows.tolist(), *(place for place, text in enumerate(texts) if text.isupper())}
