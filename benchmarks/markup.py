@@ -1,4 +1,4 @@
-"""What markup, header fields, line breaks, capitals and numbers in texts cost, as a Markdown table.
+"""What markup, header fields, repeated texts, capitals and numbers in texts cost, as a Markdown table.
 
     python -m benchmarks.markup --data DIR [--encoder static] [--sample N]
         [--write docs/encoders-measured.md]
@@ -46,6 +46,12 @@ def _in_words(share: float, *changes: Callable[[str], str]) -> Callable[[str], s
     return change
 
 
+_FOOTER = (
+    "\n\nThis message and any attachments are confidential and intended solely for the addressee. "
+    "If you have received it in error, please delete it and notify the sender."
+)
+
+
 def _html(text: str) -> str:
     """A text as the body of a page."""
     words = _in_words(
@@ -77,6 +83,8 @@ KINDS: dict[str, Callable[[str], str]] = {
     "wiki": _in_words(0.15, "[[{}]]".format, "'''{}'''".format, '{}<ref name="a"/>'.format),
     "mail": _mail,
     "lines": lambda text: "\r\n\r\n" + _in_words(0.06, "{}\n\n".format)(text),
+    "footer": lambda text: text + _FOOTER,
+    "redacted": _in_words(0.15, "{} XXXX".format),
     "capitals": str.upper,
     "numbers": lambda text: f"[#{_random.randrange(10**6):06}] 2024-05-12 12:05:11 {text}",
 }

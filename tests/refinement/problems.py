@@ -7,14 +7,21 @@ from scipy.special import softmax
 from ulr.refinement import score_all
 
 
-def topics(seed=0, n=400, n_labels=4, n_dims=16, spread=0.9, off=0.7, common=2.0, sizes=None):
-    """Documents of some topics with much in common, anchors beside the topics, the true labels."""
+def topics(
+    seed=0, n=400, n_labels=4, n_dims=16, spread=0.9, off=0.7, common=2.0, sizes=None, repeated=0.0
+):
+    """Documents of some topics with much in common, anchors beside the topics, the true labels.
+
+    Something else is repeated in them, more or less often.
+    """
     random = np.random.default_rng(seed)
     shared = common * random.normal(size=n_dims)
     means = random.normal(size=(n_labels, n_dims))
     truth = random.choice(n_labels, size=n, p=sizes)
     documents = shared + means[truth] + spread * random.normal(size=(n, n_dims))
     anchors = shared + means + off * random.normal(size=(n_labels, n_dims))
+    if repeated:
+        documents += repeated * random.normal(1.0, 0.3, size=(n, 1)) * random.normal(size=n_dims)
     return documents.astype(np.float32), anchors.astype(np.float32), truth
 
 

@@ -119,6 +119,28 @@ def centre_of(x, c):
     return max(c.centring, 1 - rest) * x.mean(axis=0)
 
 
+def damped(z, anchors):
+    """Documents and anchors without what repeats; whether there is any. Not for known documents."""
+    from sklearn.mixture import GaussianMixture
+
+    n_dims = z.shape[1]
+    variances, components = np.linalg.eigh(np.cov(z.T, bias=True))
+    limit = np.median(variances[-max(len(anchors), 4) :])
+    apart, matrix = anchors - anchors.mean(axis=0), np.eye(n_dims)
+    for variance, component in list(zip(variances, components.T, strict=True))[
+        -max(len(anchors), 4) :
+    ]:
+        if variance <= 2 * limit:
+            continue
+        if ((apart @ component) ** 2).sum() >= 2.5 * (apart**2).sum() / n_dims:
+            continue
+        values = (z @ component)[:, None]
+        pair = GaussianMixture(2, n_init=2, random_state=0).fit(values / values.std())
+        if abs(np.diff(pair.means_.ravel())[0]) <= 3 * np.sqrt(pair.covariances_.mean()):
+            matrix -= (1 - np.sqrt(limit / variance)) * np.outer(component, component)
+    return z @ matrix, unit(anchors @ matrix), not np.array_equal(matrix, np.eye(n_dims))
+
+
 def kappa(x, anchors):
     """Mean Cohen's kappa of the nearest anchors in halves of the dimensions."""
     from scipy.fft import dct
@@ -152,11 +174,14 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     near = np.where(is_known, known, first.argmax(axis=1))
     per_label = is_known.sum() / k
     z, anchor = centred(x, a, c)
+    z, anchor, is_damped = damped(z, anchor)
+    if is_damped:
+        near = np.where(is_known, known, (z @ anchor.T).argmax(axis=1))
     found = kappa(z, anchor)
     if is_known.any():  # examples, and what is nearest to the names, move the anchors
         moved = np.empty_like(anchor)
         for label in range(k):
-            examples, nearest_ones = x[known == label] - centre_of(x, c), z[near == label]
+            examples, nearest_ones = (x - centre_of(x, c))[known == label], z[near == label]
             mean = nearest_ones.mean(axis=0) if len(nearest_ones) else np.zeros(d)
             mixed = unit((examples.sum(axis=0) + c.examples * mean)[None])[0]
             moved[label] = anchor[label] + per_label / c.examples * mixed

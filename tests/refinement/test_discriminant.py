@@ -10,6 +10,7 @@ from ulr.refinement import METHODS, refine
 from ulr.refinement.constants import Constants
 
 SKEWED = [0.55, 0.35, 0.06, 0.04]
+REPEATED = {"n": 800, "n_labels": 8, "n_dims": 64, "spread": 2.0, "off": 1.5, "repeated": 4.0}
 
 
 def accuracy(result, truth):
@@ -31,6 +32,8 @@ CASES = {
     "many labels, skewed": {"n": 600, "n_labels": 9, "sizes": np.arange(9) / 36},
     "known": {"spread": 1.4},
     "known of one label": {"spread": 1.4},
+    "repeated": REPEATED,
+    "repeated, known": REPEATED,
     "words": {"spread": 1.6, "off": 1.0},
     "skewed, words": {"spread": 1.6, "sizes": SKEWED},
     "known, words": {"spread": 1.6, "off": 1.0},
@@ -127,6 +130,15 @@ def test_a_label_with_half_of_the_documents_keeps_them(seed):
     assert (result.predictions[large] == 0).mean() > 0.95
     assert (result.predictions[~large] == truth[~large]).mean() > 0.95
     assert accuracy(result, truth) > accuracy(refine(documents, anchors, method="none"), truth)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_what_is_repeated_in_all_documents_does_not_group_them(seed):
+    documents, anchors, truth = topics(seed, **REPEATED | {"repeated": 0.0})
+    clean = accuracy(refine(documents, anchors), truth)
+    documents, anchors, _ = topics(seed, **REPEATED)
+    assert accuracy(refine(documents, anchors, method="none"), truth) < clean - 0.3
+    assert accuracy(refine(documents, anchors), truth) > clean - 0.08
 
 
 @pytest.mark.parametrize("prior", ["estimate", "balanced"])

@@ -81,28 +81,32 @@ class NearestAnchor:
 class StartClusters:
     """The clusters of the nearest anchors.
 
-    State: nearest, centred (documents), anchors (their cosines with the centred anchors), shares,
-    votes (passes in which each label was the best) and best (label).
+    State: nearest, centred (documents), lengths (their squares), anchors (their cosines with the
+    centred anchors), shares, votes (passes in which each label was the best) and best (label).
     """
 
-    centre: Float  # (n_dims,)
     anchors: Float  # (n_labels, n_dims) centred anchors
     scale: float  # factor that turns cosines into log odds
+    damped: Float  # (n_dims, n_damped) see `repeated_parts`
 
     def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
         """State and summary of one block."""
-        used = block.known != EXCLUDED
-        rows = centred(block.single, block.lengths, self.centre)
-        rows[~used] = 0.0
+        rows, used, nearest = state["centred"], block.known != EXCLUDED, state["nearest"]
+        if self.damped.size:
+            damped = self.damped.astype(np.float32)
+            rows = rows - (rows @ damped) @ damped.T
         cosines = scores_by_label(self.anchors.astype(np.float32), rows)
-        nearest = state["nearest"]
+        found, best, second = two_best(cosines)
+        if self.damped.size:
+            nearest = np.where(block.known >= 0, block.known, found)
+            nearest = np.where(used, nearest, -1).astype(np.int32)
         shares = _fix_known(np.zeros_like(cosines), nearest)
-        _, best, second = two_best(cosines)
         totals = np.exp(np.float32(self.scale) * (cosines - best)).sum(axis=0)
         new = {
             "nearest": nearest,
             "best": nearest,
             "centred": rows,
+            "squares": np.einsum("ij,ij->i", rows, rows),
             "anchors": cosines,
             "shares": shares,
             "votes": np.zeros(shares.shape, dtype=np.uint8),
@@ -204,6 +208,7 @@ class Cluster:
         """State and summary of one block."""
         anchors, shares, w = state["anchors"], state["shares"], self.anchor_weight
         products = scores_by_label(self.sums.astype(np.float32), state["centred"])
+        own = state["squares"]
         sizes, squares, with_anchor = (
             column.astype(np.float32)[:, None]
             for column in (
@@ -215,10 +220,10 @@ class Cluster:
         # Cosines with the mixed vectors, from products: no vector per document and label is made.
         others = sizes - shares
         factor = np.float32((1 - w) / self.mean_length) / np.maximum(others, 1e-3)
-        squares = squares - 2 * shares * products + shares * shares
+        squares = squares - 2 * shares * products + shares * shares * own
         length = factor * factor * np.maximum(squares, 0.0) + np.float32(w * w)
         length += np.float32(2 * w) * factor * (with_anchor - shares * anchors)
-        scores = factor * (products - shares) + np.float32(w) * anchors
+        scores = factor * (products - shares * own) + np.float32(w) * anchors
         scores /= np.sqrt(np.maximum(length, 1e-9))
         scores = np.where(others < 0.5, anchors, scores) * np.float32(self.scale)
         new, summary = _assign(scores, self.log_sizes, block, state)
@@ -230,19 +235,15 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class StartGaussians:
-    """The clusters of the votes in the state, which become shares, and the second moments."""
+    """The clusters of the votes in the state, which become shares."""
 
     def __call__(self, block: Block, state: State) -> tuple[State, Summary]:
         """State and summary of one block."""
         votes, rows = state["votes"].astype(np.float32), state["centred"]
         shares = _fix_known(votes / np.maximum(votes.sum(axis=0), 1.0), block.known)
         kept = {name: state[name] for name in ("nearest", "best", "centred")}
-        summary = Summary(
-            shares.sum(axis=1, dtype=np.float64),
-            (shares @ rows).astype(np.float64),
-            products=(rows.T @ rows).astype(np.float64),
-        )
-        return {**kept, "shares": shares}, summary
+        sizes = shares.sum(axis=1, dtype=np.float64)
+        return {**kept, "shares": shares}, Summary(sizes, (shares @ rows).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from ulr.refinement.clusters import (
     centre_of,
     mean_kappa,
 )
+from ulr.refinement.components import Moments, repeated_parts
 from ulr.refinement.constants import Constants
 from ulr.refinement.distances import Float
 from ulr.refinement.paper import PaperOptions, fit_nearest, fit_paper
@@ -148,22 +149,27 @@ class _Fit:
         nearest = self._blocks.run(NearestAnchor(self._anchors))
         self._nearest_lead = nearest.lead / n
         self._centre = centre_of(nearest.total / n, c)
-        self._centred_anchors = unit_rows(self._anchors - self._centre)
+        moments = self._blocks.run(Moments(self._centre))
+        names = unit_rows(self._anchors - self._centre)
+        damped = repeated_parts(self._blocks, self._centre, moments, names)
+        self._damp = np.eye(len(damped)) - damped @ damped.T
+        self._products = self._damp @ moments.products @ self._damp
+        names = unit_rows(names @ self._damp)
+        self._centred_anchors = names
         scale = c.sharpness / max(nearest.lead / n, _TINY)
-        clusters = self._blocks.run(StartClusters(self._centre, self._centred_anchors, scale))
+        clusters = self._blocks.run(StartClusters(names, scale, damped))
         examples = float(nearest.sizes.mean())
         if examples > 0.0:
             # Documents are nearer to documents than to names: a label with more of them in its anchor
             # would take those of others. So each has the same share, for which the documents that are
             # nearest to the name stand in where few are known.
-            known = nearest.sums - nearest.sizes[:, None] * self._centre
+            known = (nearest.sums - nearest.sizes[:, None] * self._centre) @ self._damp
             means = clusters.sums / np.maximum(clusters.sizes, 1.0)[:, None]
             documents = unit_rows(known + c.examples * means)
-            anchors = self._centred_anchors + examples / c.examples * documents
-            self._centred_anchors = unit_rows(anchors)
-            clusters = self._blocks.run(StartClusters(self._centre, self._centred_anchors, scale))
+            self._centred_anchors = unit_rows(names + examples / c.examples * documents)
+            clusters = self._blocks.run(StartClusters(self._centred_anchors, scale, damped[:, :0]))
         self._record("nearest label", clusters)
-        halves = NearestInHalves.of(unit_rows(self._anchors - self._centre))
+        halves = NearestInHalves.of(names)
         kappa = c.reliable if halves is None else mean_kappa(self._blocks.run(halves))
         by_examples = examples / (examples + c.examples)
         # From 0 where neither names nor known documents say anything to 1 where they say enough.
@@ -212,13 +218,13 @@ class _Fit:
     def fit_gaussians(self) -> tuple[Gaussians, Summary]:
         """Gaussians that continue from the votes of the cluster passes, and their clusters."""
         c, n, n_dims = self._constants, self._n, len(self._centre)
-        clusters = moments = self._blocks.run(StartGaussians())
-        tied = moments.sums / np.maximum(moments.sizes, _TINY)[:, None]
+        first = clusters = self._blocks.run(StartGaussians())
+        tied = first.sums / np.maximum(first.sizes, _TINY)[:, None]
         # The mean of all documents, moved towards each anchor as far as documents are on average.
-        mean = moments.sums.sum(axis=0) / max(float(moments.sizes.sum()), _TINY)
+        mean = first.sums.sum(axis=0) / max(float(first.sizes.sum()), _TINY)
         directions = self._centred_anchors - self._centred_anchors.mean(axis=0)
-        along = np.einsum("ij,ij->i", tied - mean, directions) @ moments.sizes
-        squares = np.einsum("ij,ij->i", directions, directions) @ moments.sizes
+        along = np.einsum("ij,ij->i", tied - mean, directions) @ first.sizes
+        squares = np.einsum("ij,ij->i", directions, directions) @ first.sizes
         expected = mean + max(along / max(squares, _TINY), 0.0) * directions
         strength = c.tie * n / self._n_labels
         shrink = (c.shrink * n + n_dims) / (n + n_dims)
@@ -226,7 +232,7 @@ class _Fit:
             sums = clusters.sums + strength * tied + c.few_documents * expected
             means = sums / (clusters.sizes + strength + c.few_documents)[:, None]
             cross = (clusters.sums - 0.5 * clusters.sizes[:, None] * means).T @ means
-            covariance = (moments.products - cross - cross.T) / max(clusters.sizes.sum(), 1.0)
+            covariance = (self._products - cross - cross.T) / max(clusters.sizes.sum(), 1.0)
             variance = max(float(np.trace(covariance)), constants.LEAST_VARIANCE) / n_dims
             covariance *= 1 - shrink
             covariance[np.diag_indices(n_dims)] += shrink * variance
@@ -249,7 +255,7 @@ class _Fit:
             scale * gaussians.weights + c.cluster_share / (1 + c.cluster_share) * lead * clusters
         )
         offsets = scale * gaussians.offsets + gaussians.log_sizes
-        views = [View(refined * weights, normalize=True, centre=self._centre)]
+        views = [View(refined * weights @ self._damp, normalize=True, centre=self._centre)]
         if refined < 1.0:
             names = (1.0 - refined) * lead / max(self._nearest_lead, _TINY) * self._anchors
             views.append(View(names, normalize=True))
