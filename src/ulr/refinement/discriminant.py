@@ -1,8 +1,9 @@
 """The default method: anchored soft clusters, linear discriminant analysis by EM, and naive Bayes.
 
-1. Clusters start at the anchors and move away from them slowly (`ulr.refinement.clusters`).
-2. Gaussians with one shared covariance continue from the clusters.
-3. Where there are texts, naive Bayes on their words is added (`ulr.refinement.words`).
+1. What repeats in the documents whatever their label is damped (`ulr.refinement.components`).
+2. Clusters start at the anchors and move away from them slowly (`ulr.refinement.clusters`).
+3. Gaussians with one shared covariance continue from the clusters.
+4. Where there are texts, naive Bayes on their words is added (`ulr.refinement.words`).
 
 The less reliable the anchors are (their split-half reliability), and the more the clusters collapse
 onto a few labels, the more the result is the nearest anchor.
@@ -149,12 +150,7 @@ class _Fit:
         nearest = self._blocks.run(NearestAnchor(self._anchors))
         self._nearest_lead = nearest.lead / n
         self._centre = centre_of(nearest.total / n, c)
-        moments = self._blocks.run(Moments(self._centre))
-        names = unit_rows(self._anchors - self._centre)
-        damped = repeated_parts(self._blocks, self._centre, moments, names)
-        self._damp = np.eye(len(damped)) - damped @ damped.T
-        self._products = self._damp @ moments.products @ self._damp
-        names = unit_rows(names @ self._damp)
+        names, damped = self._damp_repeated()
         self._centred_anchors = names
         scale = c.sharpness / max(nearest.lead / n, _TINY)
         clusters = self._blocks.run(StartClusters(names, scale, damped))
@@ -163,7 +159,7 @@ class _Fit:
             # Documents are nearer to documents than to names: a label with more of them in its anchor
             # would take those of others. So each has the same share, for which the documents that are
             # nearest to the name stand in where few are known.
-            known = (nearest.sums - nearest.sizes[:, None] * self._centre) @ self._damp
+            known = (nearest.sums - nearest.sizes[:, None] * self._centre) @ self._damping
             means = clusters.sums / np.maximum(clusters.sizes, 1.0)[:, None]
             documents = unit_rows(known + c.examples * means)
             self._centred_anchors = unit_rows(names + examples / c.examples * documents)
@@ -175,6 +171,18 @@ class _Fit:
         # From 0 where neither names nor known documents say anything to 1 where they say enough.
         self._reliability = float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0))
         return clusters
+
+    def _damp_repeated(self) -> tuple[Float, Float]:
+        """Centred anchors, (n_labels, n_dims), without what repeats, and its directions.
+
+        Sets the matrix that damps these, and the second moments of damped documents.
+        """
+        moments = self._blocks.run(Moments(self._centre))
+        names = unit_rows(self._anchors - self._centre)
+        damped = repeated_parts(self._blocks, self._centre, moments, names)
+        self._damping = np.eye(len(damped)) - damped @ damped.T
+        self._products = self._damping @ moments.products @ self._damping
+        return unit_rows(names @ self._damping), damped
 
     def cluster(self, first: Summary) -> Float:
         """Mean of the clusters' weights over the passes, such that scores have a mean lead of 1.
@@ -255,7 +263,7 @@ class _Fit:
             scale * gaussians.weights + c.cluster_share / (1 + c.cluster_share) * lead * clusters
         )
         offsets = scale * gaussians.offsets + gaussians.log_sizes
-        views = [View(refined * weights @ self._damp, normalize=True, centre=self._centre)]
+        views = [View(refined * weights @ self._damping, normalize=True, centre=self._centre)]
         if refined < 1.0:
             names = (1.0 - refined) * lead / max(self._nearest_lead, _TINY) * self._anchors
             views.append(View(names, normalize=True))
