@@ -85,7 +85,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "lines": lambda text: "\r\n\r\n" + _in_words(0.06, "{}\n\n".format)(text),
     "footer": lambda text: text + _FOOTER,
     "redacted": _in_words(0.15, "{} XXXX".format),
-    "capitals": str.upper,
+    "capitals": lambda text: f"{text.upper()} Thanks",
     "numbers": lambda text: f"[#{_random.randrange(10**6):06}] 2024-05-12 12:05:11 {text}",
 }
 

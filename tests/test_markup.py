@@ -66,6 +66,11 @@ def test_a_correction_finds_a_fitted_text_with_markup():
         ("'''Bonn''' {{cite web|url=x}} [[Rhine|river]]", "Bonn    Rhine river"),
         ("[#482913] 2024-05-12 12:05:11 no refund", "#   no refund"),
         ("MY CARD WAS CHARGED TWICE", "my card was charged twice"),
+        (
+            "\ufeffthe of\ufb01ce re\u00adfused the \uff32\uff45\uff46\uff55\uff4e\uff44",
+            "the office refused the Refund",
+        ),
+        ("MY CARD WAS CHARGED TWICE, ok?", "my card was charged twice, ok?"),
         ("write to a.b+c@mail.example.org, please", "write to , please"),
         ("> From: Ann <a@e.org>\r\nSubject: Late\r\nMy parcel", "Subject: Late My parcel"),
         ("X-Mail: 1\n  2\nLines: 14\nDate: Mon, 2:05 pm\nLate a@e.org", "Late"),

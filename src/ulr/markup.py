@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import html
 import re
+import string
 from collections.abc import Iterable
+from unicodedata import normalize
 
 import numpy as np
 
@@ -42,6 +44,7 @@ _marks = re.compile(
     rf"|\{{\{{[^{{}}]*\}}\}}|[{_MARKS}]+",
     re.IGNORECASE,
 ).sub
+_invisible = re.compile("[\u00ad\u200b\u2060\ufeff]").sub
 _rules = re.compile(r"-{2,}|={2,}|#{2,}|'{2,}").sub
 _spaces = re.compile(" {2,}").sub
 _addresses = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<>\"\])}]+").sub
@@ -70,6 +73,9 @@ _KINDS = bytes(
     | _IN_NUMBER * (each in "0123456789:.,/-")
     for each in map(chr, range(256))
 )
+_SMALL, _CAPITALS = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
+# Positive in sum where more than two of three letters are capitals.
+_CASES = bytes(1 if each in _CAPITALS else 254 if each in _SMALL else 0 for each in range(256))
 _SCANNED_TEXTS, _MOST_SCANNED = 1024, 2000  # at once; characters of a text
 
 
@@ -111,14 +117,20 @@ def readable(text: str) -> str:
     'my card was charged twice'
     """
     found = without_marks(text)
-    if found.isupper():
-        return found.lower()
-    return found or text
+    return (found.lower() if in_capitals(found) else found) or text
+
+
+def in_capitals(text: str) -> bool:
+    """Whether more than two of three letters are capitals."""
+    letters = text.encode("ascii", "ignore")
+    n_small = len(letters) - len(letters.translate(None, _SMALL))
+    return text.isupper() or len(letters) - len(letters.translate(None, _CAPITALS)) > 2 * n_small
 
 
 def without_marks(text: str) -> str:
     """A text as `readable` returns it, but for capitals; empty if it has nothing else."""
-    found = text
+    # Ligatures and wide letters become letters; parts of words that PDF and HTML divide are joined.
+    found = text if text.isascii() else normalize("NFKC", _invisible("", text))
     if "\n--" in found:
         found = _signature("", found.rstrip())
     if "@" in found:
@@ -162,4 +174,7 @@ def _suspects(texts: list[str]) -> set[int]:
     )
     ends = 1 + np.cumsum(np.fromiter(map(len, scanned), np.int64, count=len(scanned)) + 1)
     rows = np.searchsorted(ends, np.flatnonzero(found), side="right")
-    return {*rows.tolist(), *(place for place, text in enumerate(texts) if text.isupper())}
+    cases = np.frombuffer(content.translate(_CASES), np.int8)
+    starts = np.append(1, ends[:-1]) if texts else ends
+    capitals = np.add.reduceat(cases, starts, dtype=np.int64) > 0
+    return {*rows.tolist(), *np.flatnonzero(capitals).tolist()}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ulr.classifier.model import Fitted, Predictions
 from ulr.classifier.word_counts import count_words
-from ulr.markup import readable, readable_texts, without_marks
+from ulr.markup import in_capitals, readable, readable_texts, without_marks
 from ulr.refinement import LinearRule, vector_contributions, word_contributions
 
 # Words of a text that are left out, one at a time: a strong encoder reads the text once for each.
@@ -112,7 +112,7 @@ class _Words:
     def read(self) -> list[str]:
         """The pieces as encoders read them."""
         found = [without_marks(self.text[start:end]) for start, end in self.pieces]
-        return list(map(str.lower, found)) if without_marks(self.text).isupper() else found
+        return list(map(str.lower, found)) if in_capitals(without_marks(self.text)) else found
 
     def without(self, word: int) -> str:
         """The text without a word."""
