@@ -81,7 +81,7 @@ class NearestAnchor:
 class StartClusters:
     """The clusters of the nearest anchors.
 
-    State: nearest, centred (documents), lengths (their squares), anchors (their cosines with the
+    State: nearest, centred (documents), squares (of their lengths), anchors (their cosines with the
     centred anchors), shares, votes (passes in which each label was the best) and best (label).
     """
 

@@ -59,7 +59,7 @@ def repeated_parts(
     mean = moments.total / n
     covariance = moments.products / n - np.outer(mean, mean)
     variances, components = eigh(covariance, subset_by_index=(n_dims - most, n_dims - 1))
-    limit = float(np.median(variances))
+    limit = max(float(np.median(variances)), 0.0)
     apart = names - names.mean(axis=0)
     named = np.square(apart @ components).sum(axis=0)
     large = variances > max(constants.LARGE_PART * limit, constants.LEAST_VARIANCE / n_dims)
@@ -79,6 +79,7 @@ def _two_groups(values: Float) -> bool:
 
     if len(values) < constants.FEWEST_COMPARED:
         return True
-    found = GaussianMixture(2, n_init=2, random_state=0).fit(values[:, None] / values.std())
+    mixture = GaussianMixture(2, n_init=2, max_iter=1_000, random_state=0)
+    found = mixture.fit(values[:, None] / values.std())
     first, second = found.means_.ravel()
     return bool(abs(first - second) > constants.TWO_GROUPS * np.sqrt(found.covariances_.mean()))
