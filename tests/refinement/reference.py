@@ -178,16 +178,16 @@ def discriminant(documents, anchors, known=None, counts=None, c=None, prior="est
     if is_damped:
         near = np.where(is_known, known, (z @ anchor.T).argmax(axis=1))
     found = kappa(z, anchor)
+    by_names = float(np.clip(found / c.reliable, 0, 1))
     if is_known.any():  # examples, and what is nearest to the names, move the anchors
         moved = np.empty_like(anchor)
         for label in range(k):
             examples, nearest_ones = (x - centre_of(x, c))[known == label], z[near == label]
-            mean = nearest_ones.mean(axis=0) if len(nearest_ones) else np.zeros(d)
-            mixed = unit((examples.sum(axis=0) + c.examples * mean)[None])[0]
+            count = by_names * min(c.few_documents / max(len(nearest_ones), 1), 1)
+            mixed = unit((examples.sum(axis=0) + count * nearest_ones.sum(axis=0))[None])[0]
             moved[label] = anchor[label] + per_label / c.examples * mixed
         anchor = unit(moved)
-    reliability = max(found / c.reliable, per_label / (per_label + c.examples))
-    reliability = float(np.clip(reliability, 0, 1))
+    reliability = max(by_names, per_label / (per_label + c.examples))
     evidence = n / k / (n / k + c.few_documents)
 
     def log_sizes(sizes, weight):

@@ -20,8 +20,8 @@ class Constants:
     # So much is subtracted that the rest of the mean is at most this long, relative to the spread
     # of the documents. Averaged GloVe vectors on AG News: 84 instead of 46 %.
     mean_rest: float = 0.45
-    # Documents of known label that count as much as the name, and as those nearest to it. 2.5: +0.1, 10:
-    # -0.1 (`benchmarks/ask.py`, which has known documents).
+    # Documents of known label that count as much as the name. 2.5: +0.1, 10: -0.1 (`benchmarks/ask.py`,
+    # which has known documents).
     examples: float = 5.0
     # Passes over the clusters. 4: -0.6, 16: -0.2.
     cluster_passes: int = 8
@@ -32,7 +32,8 @@ class Constants:
     # The same in the last pass. 0.15: -0.2, 0.6: -0.3.
     last_anchor_weight: float = 0.3
     # Documents per label at which the anchor weight falls half as far, words and skew count half, and
-    # the mean of a Gaussian is half its anchor's. 10: +0.1 (worst case -0.4), 40: -0.3.
+    # the mean of a Gaussian is half its anchor's; those that are nearest to a name count as so many
+    # examples. 10: +0.1 (worst case -0.4), 40: -0.3.
     few_documents: float = 20.0
     # Mean lead, in log odds, of the best label in the clusters. 1.5: +0.2 (-0.1 on datasets), 6: -0.8.
     sharpness: float = 3.0

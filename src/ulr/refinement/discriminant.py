@@ -154,22 +154,22 @@ class _Fit:
         self._centred_anchors = names
         scale = c.sharpness / max(nearest.lead / n, _TINY)
         clusters = self._blocks.run(StartClusters(names, scale, damped))
+        halves = NearestInHalves.of(names)
+        kappa = c.reliable if halves is None else mean_kappa(self._blocks.run(halves))
+        by_names = float(np.clip(kappa / c.reliable, 0.0, 1.0))
         examples = float(nearest.sizes.mean())
         if examples > 0.0:
             # Documents are nearer to documents than to names: a label with more of them in its anchor
-            # would take those of others. So each has the same share, for which the documents that are
-            # nearest to the name stand in where few are known.
+            # would take those of others. So each has the same share, and with its examples, which may
+            # not be typical, count those that are nearest to its name.
             known = (nearest.sums - nearest.sizes[:, None] * self._centre) @ self._damping
-            means = clusters.sums / np.maximum(clusters.sizes, 1.0)[:, None]
-            documents = unit_rows(known + c.examples * means)
+            count = by_names * np.minimum(c.few_documents / np.maximum(clusters.sizes, 1.0), 1.0)
+            documents = unit_rows(known + count[:, None] * clusters.sums)
             self._centred_anchors = unit_rows(names + examples / c.examples * documents)
             clusters = self._blocks.run(StartClusters(self._centred_anchors, scale, damped[:, :0]))
         self._record("nearest label", clusters)
-        halves = NearestInHalves.of(names)
-        kappa = c.reliable if halves is None else mean_kappa(self._blocks.run(halves))
-        by_examples = examples / (examples + c.examples)
         # From 0 where neither names nor known documents say anything to 1 where they say enough.
-        self._reliability = float(np.clip(max(kappa / c.reliable, by_examples), 0.0, 1.0))
+        self._reliability = max(by_names, examples / (examples + c.examples))
         return clusters
 
     def _damp_repeated(self) -> tuple[Float, Float]:
