@@ -140,16 +140,23 @@ def test_pixels_of_a_document_have_the_colour_of_its_label(page, report):
     page.get_by_role("button", name="Label paths").click()
     page.fill("input[name=words]", "goal coach")
     shown = selected(page)
-    code = """(i) => {
-      const canvas = document.querySelector("canvas"), [x, y] = ulrReport.map.placeOf(i);
-      const ratio = canvas.width / canvas.clientWidth;
-      return [...canvas.getContext("2d").getImageData(x * ratio, y * ratio, 1, 1).data];
+    code = """(places) => {
+      const canvas = document.querySelector("canvas"), ratio = canvas.width / canvas.clientWidth;
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return places.map((place) => {
+        const [x, y] = ulrReport.map.placeOf(place).map((each) => Math.floor(each * ratio));
+        return [...data.slice(4 * (y * canvas.width + x)).slice(0, 3)];
+      });
     }"""
     tags = page.locator("[data-part=legend] .tag")
-    label = report.data.documents.label[shown[0]]
-    wanted = tags.nth(label).evaluate("tag => tag.style.getPropertyValue('--color')")
-    wanted = [int(wanted[at : at + 2], 16) for at in (1, 3, 5)]
-    assert page.evaluate(code, shown[0])[:3] == pytest.approx(wanted, abs=3)
+    matching = 0
+    for place, pixel in zip(shown, page.evaluate(code, shown), strict=True):
+        label = report.data.documents.label[place]
+        wanted = tags.nth(label).evaluate("tag => tag.style.getPropertyValue('--color')")
+        matching += pixel == pytest.approx(
+            [int(wanted[at : at + 2], 16) for at in (1, 3, 5)], abs=3
+        )
+    assert matching > 0.5 * len(shown)  # others may lie over some of them
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
