@@ -189,15 +189,17 @@ def test_a_digit_in_the_table_corrects_and_goes_on_and_u_returns(page):
 def test_checking_takes_one_key_for_each_document(page):
     page.set_viewport_size({"width": 400, "height": 800})
     page.evaluate("document.activeElement.blur()")
+    # The page hears of it as late as an observer that is made now.
+    seen = """(wanted) => new Promise((done) => {
+      const panel = document.querySelector("[data-part=panel]");
+      const tell = (found) => found.at(-1).isIntersecting === wanted && done();
+      new IntersectionObserver(tell).observe(panel);
+      if (wanted) panel.scrollIntoView({ block: "nearest" });
+    })"""
+    page.evaluate(seen, False)
     page.keyboard.press("n")  # nothing, since the section is not visible
     assert page.evaluate("ulrPage.store.active") == -1
-    page.evaluate(
-        """new Promise((done) => {
-          const panel = document.querySelector("[data-part=panel]");
-          new IntersectionObserver((seen) => seen.at(-1).isIntersecting && done()).observe(panel);
-          panel.scrollIntoView({ block: "nearest" });
-        })"""
-    )
+    page.evaluate(seen, True)
     assert page.locator(".keys").is_visible()
     order = page.evaluate("ulrPage.view.next")
     fitted = page.evaluate("ulrPage.store.documents.label")
