@@ -100,9 +100,9 @@ LARGE_PART = 2.0
 # Variance of the names along a component, relative to any direction. Marks and footers: 0.3 to 2.2; the
 # first component of clean datasets: 4.9 to 28, but Reuters-8 1.3 and sentiment 0.5.
 UNNAMED = 2.5
-# Distance of the means of two normal distributions, in standard deviations. Reuters-8, where the
-# component is that of a label: 5.7 to 5.9, joined with other sets 3.2 to 4.7; marks and footers: 1.5 to
-# 2.8.
+# Distance of the means of two normal distributions in standard deviations (Ashman's D). Reuters-8, where
+# the component is that of a label: 5.7 to 5.9, joined with other sets 3.2 to 4.7; marks and footers: 1.5
+# to 2.8.
 TWO_GROUPS = 3.0
 MOST_COMPARED = 2_000  # documents that tell whether there are two groups
 

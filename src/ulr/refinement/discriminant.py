@@ -159,18 +159,27 @@ class _Fit:
         by_names = float(np.clip(kappa / c.reliable, 0.0, 1.0))
         examples = float(nearest.sizes.mean())
         if examples > 0.0:
-            # Documents are nearer to documents than to names: a label with more of them in its anchor
-            # would take those of others. So each has the same share, and with its examples, which may
-            # not be typical, count those that are nearest to its name.
-            known = (nearest.sums - nearest.sizes[:, None] * self._centre) @ self._damping
-            count = by_names * np.minimum(c.few_documents / np.maximum(clusters.sizes, 1.0), 1.0)
-            documents = unit_rows(known + count[:, None] * clusters.sums)
-            self._centred_anchors = unit_rows(names + examples / c.examples * documents)
-            clusters = self._blocks.run(StartClusters(self._centred_anchors, scale, damped[:, :0]))
+            self._add_examples(nearest, clusters, by_names)
+            again = StartClusters(self._centred_anchors, scale, damped[:, :0])  # damped already
+            clusters = self._blocks.run(again)
         self._record("nearest label", clusters)
         # From 0 where neither names nor known documents say anything to 1 where they say enough.
         self._reliability = max(by_names, examples / (examples + c.examples))
         return clusters
+
+    def _add_examples(self, nearest: Summary, clusters: Summary, by_names: float) -> None:
+        """Move the anchors towards the documents of known label.
+
+        Documents are nearer to documents than to names: a label with more of them in its anchor
+        would take those of others. So each has the same share, and with its examples, which may not
+        be typical, count those that are nearest to its name.
+        """
+        c = self._constants
+        known = (nearest.sums - nearest.sizes[:, None] * self._centre) @ self._damping
+        count = by_names * np.minimum(c.few_documents / np.maximum(clusters.sizes, 1.0), 1.0)
+        documents = unit_rows(known + count[:, None] * clusters.sums)
+        share = float(nearest.sizes.mean()) / c.examples
+        self._centred_anchors = unit_rows(self._centred_anchors + share * documents)
 
     def _damp_repeated(self) -> tuple[Float, Float]:
         """Centred anchors, (n_labels, n_dims), without what repeats, and its directions.
